@@ -91,6 +91,8 @@ def test_names_with_brackets_are_printed_as_they_are(tmp_path: Path, capsys: pyt
     ("arguments", "message"),
     [
         (["info", "humanod"], "no mechanism named 'humanod'; did you mean 'humanoid'?"),
+        (["info", "panad"], "there is no such file, and no robot of that name among the"),
+        (["info", "panad"], "(did you mean 'panda')"),
         (["info", "serial_chain"], "missing a required argument: 'n'"),
         (["info", "star:3", "--floating-base"], "has no floating base"),
         (["info", "nowhere.urdf"], "nowhere.urdf"),

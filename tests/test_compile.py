@@ -233,6 +233,26 @@ def test_a_compiled_function_inside_another() -> None:
     both(lambda q, v: inner(q)["g"] - inner(v)["e"] * v, q=3, v=3)
 
 
+def test_a_compiled_function_inside_another_takes_leading_axes() -> None:
+    inner = lw.compile(lambda q, v, s: (s * np.outer(q, v), q @ v), q=3, v=3, s=())
+
+    def outer(q: Any, v: Any) -> Any:
+        many = np.stack([q, 2.0 * q, -v])
+        products, lengths = inner(many[:, None], np.stack([v, q]), q[:2])
+        assert products.shape == (3, 2, 3, 3) and lengths.shape == (3, 2)
+        return products.sum(axis=0), lengths, inner(many[:0], v, 1.0)[0].sum(), inner(q, v, v[0])[0]
+
+    q, v = np.array([0.3, -0.2, 0.5]), np.array([1.0, 0.5, -2.0])
+    with lw.interpreted():
+        made = lw.compile(outer, q=3, v=3)
+        for found, wanted in zip(made(q, v), outer(q, v), strict=True):
+            assert np.allclose(found, wanted, rtol=1e-15)
+        with pytest.raises(lw.ArgumentError, match=r"v of <lambda> must have shape \(\.\.\., 3\), but .* \(2,\)"):
+            lw.compile(lambda q: inner(q, q[:2], 1.0), q=3)
+        with pytest.raises(lw.ArgumentError, match=r"do not broadcast: q \(2,\), v \(3,\)"):
+            lw.compile(lambda q: inner(np.stack([q, q]), np.stack([q, q, q]), 1.0), q=3)
+
+
 def test_states_inside_may_have_axes_of_their_own() -> None:
     both(lambda q: lw.mass_matrix(ARM, np.stack([q, 2.0 * q])), q=3)
     both(lambda q: lw.energy(ARM, q, [1.0, 2.0, 3.0])[0], q=(2, 3))
@@ -249,6 +269,10 @@ def test_results_may_be_nested() -> None:
     assert np.array_equal(found["b"], [1.0, 0.0])
     into = {"a": (np.empty(3), [np.empty(()), np.empty(())]), "b": np.empty(())}
     assert made([1.0, 2.0, 3.0], out=into) is into and into["a"][1][0] == 6.0
+    into = {"b": np.empty(()), "a": (np.empty(3), [np.empty(()), np.empty(())])}  # keys in any order
+    assert made([1.0, 2.0, 3.0], out=into) is into and into["a"][1][0] == 6.0 and into["b"] == 1.0
+    with pytest.raises(lw.ArgumentError, match="out must be a dict with the keys 'a', 'b'"):
+        made([1.0, 2.0, 3.0], out={**into, "c": np.empty(())})
     x = np.array([[1.0, 2.0, 3.0]] * 2)
     for text in (lambda x: {"a": 2.0 * x}, lambda x: (2.0 * x,), lambda x: [{"a": 2.0 * x}]):  # one array, and nested
         one = lw.compile(text, x=3)
@@ -399,6 +423,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "integers": (lambda x: x.astype(int), "cannot become int64"),
     "out": (lambda x: np.sum(x, out=np.zeros(())), "out=.*cannot be traced"),
     "shapes": (lambda x: x @ np.zeros(4), "cannot be traced: ValueError"),
+    "a simulation": (lambda x: lw.simulate(ARM, x, x, 1.0, 0.1).q[-1], r"lw\.simulate cannot be traced; call it"),
+    "a rollout": (lambda x: lw.rollout(ARM, x, x, dt=0.1, steps=1).q[-1], r"lw\.rollout cannot be traced; call it"),
     "an error of its own": (lambda x: {}["missing"], "cannot be traced: KeyError"),
 }
 

@@ -320,6 +320,37 @@ def test_redundant_constraints_are_named_or_shared() -> None:
     close(wrenches.sum(axis=0), wrench[0], 1e-8)
 
 
+@pytest.mark.parametrize("method", ["articulated_body", "virtual_work"])
+@pytest.mark.parametrize("speed", [0.0, 1.0], ids=["agree", "contradict"])
+def test_forces_of_redundant_constraints_are_the_smallest(method: str, speed: float) -> None:
+    """Three welds on two links ask for the same only as long as nothing moves."""
+    builder = lw.Builder()
+    builder.add_body("box", joint=lw.joints.Free(), com=(0.1, 0.2, 0.0), **SOLID)
+    builder.add_body("arm", "box", lw.joints.Spherical(), lw.placement((0.3, 0.1, 0.2)), **SOLID)
+    builder.add_frame("hand", "arm", lw.placement((0.1, 0.4, 0.0), rpy=(0.3, 0.2, 0.1)))
+    model = builder.build()
+    held = ["box", "arm", "hand"]
+    q, v = lw.random_state(model, 5)
+    v, tau = speed * v, np.linspace(-1.0, 1.0, 9)
+    welds = [lw.Weld.at(model, q, frame) for frame in held]
+    J = lw.jacobian(model, q, held, reference="local_world_aligned")
+    drift = lw.jacobian_drift(model, q, v, held, reference="local_world_aligned")
+    M, force = lw.mass_matrix(model, q), tau - lw.nonlinear_effects(model, q, v)
+    A = J @ np.linalg.solve(M, J.T)
+    wanted = np.linalg.pinv(A, rcond=1e-10, hermitian=True) @ (-drift - J @ np.linalg.solve(M, force))
+    motion = np.linalg.solve(M, force + J.T @ wanted)
+    R = lw.forward_kinematics(model, q, held)[:, :3, :3]
+
+    def moved(q: Array, v: Array) -> tuple[Array, Array]:
+        return lw.constrained_dynamics(model, q, v, tau, welds, proximal=1e-4, method=method)
+
+    with lw.interpreted():
+        for found in (moved, lw.compile(moved, q=model.nq, v=model.nv)):
+            a, wrenches = found(q, v)
+            close(a, motion, 1e-9, scale=10.0)
+            close((wrenches.reshape(3, 2, 3) @ R.transpose(0, 2, 1)).ravel(), wanted, 1e-8)
+
+
 def test_wrong_constraints_are_named() -> None:
     model, constraints, q = four_bar()
     zero = np.zeros(3)

@@ -577,6 +577,9 @@ def test_a_start_off_constraints_is_said() -> None:
     with lw.interpreted():
         with pytest.warns(lw.LinkworkWarning, match=said):
             lw.simulate(model, q, v, 0.02, 0.01, constraints=held)
+        touch = [lw.Contact("foot1", lw.Sphere(0.01), placement=lw.placement((0, 0, 1)))]  # beside which they are soft
+        with pytest.warns(lw.LinkworkWarning, match=said + ".* will bring it there, softly"):
+            lw.simulate(model, q, v, 0.02, 0.01, constraints=held, contacts=touch)
         with pytest.warns(lw.LinkworkWarning, match=said + " in state 1"):
             lw.rollout(model, [q - [0, 0, 0.05, 0, 0, 0, 0], q], v, dt=0.01, steps=2, constraints=held)
         q[2] = -0.05  # no warning

@@ -141,6 +141,30 @@ def test_derivatives_can_be_differentiated() -> None:
         close(found, lw.jacobian_of(lambda q: lw.gravity_torques(ARM, q), q=3)(q), 1e-12)
 
 
+@pytest.mark.parametrize("joint", [lw.joints.Spherical(), lw.joints.Free()], ids=["spherical", "free"])
+def test_derivatives_of_a_configuration_are_differentiated_in_its_tangent_space(joint: lw.joints.Joint) -> None:
+    builder = lw.Builder("body")
+    builder.add_body("body", joint=joint, mass=1.0, com=(0.1, 0.2, 0.3), inertia=(0.1, 0.2, 0.15))
+    model = builder.build()
+    place = lw.placement((0.3, -0.1, 0.2))
+    far = lw.compile(
+        lambda q: lw.pose_error(lw.forward_kinematics(model, q, ["body"])[0], np.array(place)) @ np.arange(1.0, 7.0),
+        q=(model, "configuration"),
+    )
+    q, h, d = lw.random_state(model, 1)[0], 1e-5, np.random.default_rng(0).normal(size=model.nv)
+    with lw.interpreted():
+        gradient = lw.jacobian_of(far)
+        hessian = lw.jacobian_of(gradient)(q)
+        ends = [[gradient(lw.integrate(model, q, s * h * e)) for s in (1, -1)] for e in np.eye(model.nv)]
+        close(hessian, np.stack([(there - back) / (2 * h) for there, back in ends], axis=-1), 1e-7)
+        close(lw.jacobian_of(lw.vjp(far), "q")(q, 1.0)[1][0], hessian, 1e-12)
+        close(lw.vjp(gradient)(q, d)[1][0], d @ hessian, 1e-12)
+        twice = lw.jvp(lw.jvp(far))
+        assert list(twice.shapes) == ["q", "d_q", "dd_q", "d_d_q"]
+        close(twice(q, d, dd_q=d, d_d_q=0.0 * d)[1][1], d @ hessian @ d, 1e-12)
+        assert list(lw.vjp(lw.vjp(far)).shapes) == ["q", "w0", "ww0", "w1"]
+
+
 def test_at_kinks_derivatives_are_finite() -> None:
     def text(x: Any) -> Any:
         angle, length = np.arctan2(x[0], x[1]), np.linalg.norm(x)
@@ -191,6 +215,10 @@ def test_what_cannot_be_differentiated_is_said() -> None:
     f = lw.compile(lambda x: x, x=2)
     with pytest.raises(lw.ArgumentError, match="has no argument 'y'; it has 'x'"):
         lw.jacobian_of(f, "y")
+    wrong: list[Any] = [[], 3, [3], [[]], ["x", "x"]]
+    for bad in wrong:
+        with pytest.raises(lw.ArgumentError, match=r"of must be the name of an argument, or .* among 'x', not"):
+            lw.jacobian_of(f, bad)
     with pytest.raises(lw.ArgumentError, match="is compiled; its shapes are known"):
         lw.jvp(f, x=3)
     with pytest.raises(lw.ArgumentError, match="has an argument 'w0'"):

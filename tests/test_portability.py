@@ -376,6 +376,19 @@ def test_the_doctor_prints_the_report(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert data["works"] is True and data["checks"] == [{"name": "one", "works": True, "words": "fine"}]
 
 
+def test_the_doctor_asks_a_process_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its command, with --help at the end, which looks at nothing."""
+    run, done = subprocess.run, []
+
+    def helped(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        done.append(run([*command, "--help"], stderr=subprocess.STDOUT, **options))
+        return done[-1]
+
+    monkeypatch.setattr(subprocess, "run", helped)
+    assert cli.main(["doctor", "--json"]) == 0
+    assert "usage: linkwork doctor" in done[0].stdout and "--here" in done[0].stdout
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX")
 def test_the_doctor_survives_code_that_ends_its_process(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

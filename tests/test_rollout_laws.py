@@ -176,6 +176,33 @@ def test_constraints_hold_as_they_do_in_a_simulation() -> None:
         lw.rollout(model, q, np.zeros(3), dt=2e-3, steps=5, constraints=loop)
 
 
+def test_a_loop_with_redundant_conditions_is_rolled_out_and_linearised() -> None:
+    """A planar linkage in an oblique plane, closed by a hinge: five conditions, of which two are independent but for
+    rounding. The same motion with these two alone.
+    """
+    builder = lw.Builder()
+    plane = lw.placement(rpy=(0.3, 0.5, 0.2))
+    last, place = "world", plane
+    for k in range(3):
+        joint, solid = lw.joints.Revolute("y"), {"mass": 1.0, "com": (0.5, 0, 0), "inertia": (0.1, 0.1, 0.1)}
+        last, place = builder.add_body(f"bar{k}", last, joint, place, **solid), lw.placement((1, 0, 0))
+    builder.add_frame("end", last, place)
+    builder.add_frame("post", "world", np.array(plane) @ np.array(lw.placement((1.2, 0.0, 0.1))))
+    model = builder.build()
+    hinge = lw.Hinge("end", "post", axis="y")
+    q = lw.close_loops(model, [-0.9, 1.3, 1.2], hinge)
+    planes = [lw.PointOnPlane("end", "post", normal=axis) for axis in "xz"]
+    v = lw.impact(model, q, [1.0, 0.0, 0.0], planes)[0]
+    with lw.interpreted():
+        found = lw.rollout(model, q, v, dt=2e-3, steps=20, constraints=hinge, proximal=1e-6)
+        wanted = lw.rollout(model, q, v, dt=2e-3, steps=20, constraints=planes)
+        close(found.q, wanted.q, 1e-10)
+        one = lw.linearise(model, q, v, dt=2e-3, constraints=hinge, proximal=1e-6)
+        two = lw.linearise(model, q, v, dt=2e-3, constraints=planes)
+        close(one.A, two.A, 1e-8)
+        close(one.B, two.B, 1e-8)
+
+
 @cache
 def fenced() -> lw.Model:
     """Joints with limits on one side, on both, or none, one of them in a branch."""
@@ -296,6 +323,12 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "few_arguments": ({"torque": lw.compile(lambda q, v: v, q=2, v=2)}, r"must take \(t, q, v, ...\), but takes"),
     "result": ({"torque": lw.compile(lambda t, q, v: t, t=(), q=2, v=2)}, r"must return an array of shape \(2,\)"),
+    "nested": ({"torque": lw.compile(lambda t, q, v: (-q,), t=(), q=2, v=2)}, r"but its result .* in a tuple, list or"),
+    "controller": (
+        {"torque": lw.control.PDPlusGravity(lw.mechanisms.double_pendulum(), [0.0, 0.0])},
+        r"of a controller pass its function, controller\.torque",
+    ),
+    "nested_cost": ({"cost": lambda t, q, v, tau: {"price": q @ q}}, "one number, but its result .* in a tuple, list"),
     "cost_result": ({"cost": lw.compile(lambda t, q, v, tau: v, t=(), q=2, v=2, tau=2)}, "must return one number"),
     "parameters_of_plain": ({"torque": spring}, r"takes \(t, q, v, target, gain\).*lw.compile\(spring, t=\(\), q=2"),
     "no_parameters": ({"torque": law()}, "must be a tuple with the 2 parameter.s. of spring .target, gain., .*not 0"),

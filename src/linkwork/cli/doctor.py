@@ -34,7 +34,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def _apart(as_json: bool, console: Console) -> int:
     """In a process of its own, of which one can say that it was ended."""
-    command = [sys.executable, "-P", "-m", "linkwork.cli", "doctor", "--here", *(["--json"] if as_json else [])]
+    command = [sys.executable, "-P", "-m", "linkwork", "doctor", "--here", *(["--json"] if as_json else [])]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     console.file.write(done.stdout)
     if done.returncode in (0, 1, 2):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from linkwork.errors import ArgumentError, UnknownNameError
 from linkwork.formats import load, robots
 from linkwork.model import Model, mechanisms
 from linkwork.model.describe import as_data, as_table, summary
@@ -48,6 +49,12 @@ def find(text: str, floating_base: bool = False) -> Model:
     path = Path(text)
     if path.suffix in (".urdf", ".xml", ".mjcf") or path.exists() or len(path.parts) > 1:
         return load(path, floating_base=floating_base)
-    if text.partition(":")[0] not in mechanisms.NAMES and isinstance(robots.find(text), robots.Robot):
+    if text.partition(":")[0] in mechanisms.NAMES:
+        return mechanisms.by_name(text, floating_base=floating_base)
+    found = robots.find(text)
+    if isinstance(found, robots.Robot):
         return load(text, floating_base=floating_base)
-    return mechanisms.by_name(text, floating_base=floating_base)
+    try:
+        return mechanisms.by_name(text)
+    except UnknownNameError as error:
+        raise ArgumentError(f"{text}: there is no such file, {found}; {error}") from None

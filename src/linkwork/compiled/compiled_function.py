@@ -116,6 +116,11 @@ class CompiledFunction:
         return self._task.program
 
     @property
+    def nested(self) -> bool:
+        """Whether its arrays come in a tuple, list or dict, be it of one."""
+        return self._structure is not None
+
+    @property
     def plan(self) -> Plan:
         """How it runs while no form is requested."""
         return self._plan("auto")
@@ -318,19 +323,27 @@ class CompiledFunction:
             raise TracingError(f"{self.name}(out=...) cannot be traced; assign the result")
         if len(values) != len(self._names):
             raise ArgumentError(f"{self.name} takes {len(self._names)} argument(s), not {len(values)}")
-        flat: list[list[Any]] = []
+        given: list[Any] = []
         for (key, shape), value in zip(self.shapes.items(), values, strict=True):
             found = numbers(value)
-            if found.shape != shape:
-                raise ArgumentError(f"{key} of {self.name} must have shape {shape} here, but has shape {found.shape}")
-            flat.append(found.ravel().tolist())
-        results = replay(self.program, flat, len(self.result_shapes))
-        leaves = []
-        for shape, result in zip(self.result_shapes, results, strict=True):
-            items = np.empty(prod(shape), dtype=object)
-            items[:] = result
-            leaves.append(traced(items.reshape(shape)))
-        return self._result(tuple(leaves))
+            if found.ndim < len(shape) or found.shape[found.ndim - len(shape) :] != shape:
+                wanted = ", ".join(("...", *map(str, shape)))
+                raise ArgumentError(f"{key} of {self.name} must have shape ({wanted}), but has shape {found.shape}")
+            given.append(found)
+        shapes = list(self.shapes.values())
+        leading = [each.shape[: each.ndim - len(shape)] for each, shape in zip(given, shapes, strict=True)]
+        batch = broadcast(self._names, leading)
+        rows = [
+            np.broadcast_to(each, (*batch, *shape)).reshape((*batch, prod(shape)))
+            for each, shape in zip(given, shapes, strict=True)
+        ]
+        leaves = [np.empty((*batch, prod(shape)), dtype=object) for shape in self.result_shapes]
+        for state in np.ndindex(*batch):
+            flat = [each[state].tolist() for each in rows]
+            for leaf, result in zip(leaves, replay(self.program, flat, len(leaves)), strict=True):
+                leaf[state] = result
+        whole = (leaf.reshape((*batch, *shape)) for leaf, shape in zip(leaves, self.result_shapes, strict=True))
+        return self._result(tuple(map(traced, whole)))
 
 
 def _restored(

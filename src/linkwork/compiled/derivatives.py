@@ -20,9 +20,12 @@ from linkwork.compiled.compiling import compile
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.trace.differentiate import pulled, pushed
 from linkwork.engine.trace.specialise import specialise
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, shown
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
+
+_OF = " of "
+"""In the name of each derivative, as in "jvp of law"."""
 
 
 def jvp(function: CompiledFunction | Callable[..., Any], /, **shapes: Any) -> CompiledFunction:
@@ -35,7 +38,8 @@ def jvp(function: CompiledFunction | Callable[..., Any], /, **shapes: Any) -> Co
     Returns:
         A compiled function of the arguments and of as many tangents, named d_q for an argument q, which returns
         the result and its change, both in the function's own structure. The tangent of an argument that was declared a
-        configuration of a model (``q=(model, "configuration")``) has nv numbers: q ⊕ d_q.
+        configuration of a model (``q=(model, "configuration")``) has nv numbers: q ⊕ d_q. If the function
+        is a derivative that has an argument d_q itself, the tangent of q is named dd_q.
 
     Example:
         >>> import linkwork as lw
@@ -46,16 +50,16 @@ def jvp(function: CompiledFunction | Callable[..., Any], /, **shapes: Any) -> Co
         array([0.       , 0.84147098])
     """
     f = _compiled(function, shapes)
-    tangents = {f"d_{name}": _tangent_shape(f, name) for name in f.shapes}
-    _check_names(f, tangents)
+    tangents = {name: _new_name(f, f"d_{name}") for name in f.shapes}
 
     def text(**given: Any) -> Any:
         arguments = [_flat(given[name]) for name in f.shapes]
-        directions = [_lifted(f, name, arguments[k], _flat(given[f"d_{name}"])) for k, name in enumerate(f.shapes)]
+        directions = [_lifted(f, name, arguments[k], _flat(given[tangents[name]])) for k, name in enumerate(f.shapes)]
         results, (changes,) = pushed(f.program, arguments, [directions])
         return _structured(f, results), _structured(f, changes)
 
-    return _made(f"jvp of {f.name}", text, {**f.shapes, **tangents})
+    more = {tangent: _tangent_shape(f, name) for name, tangent in tangents.items()}
+    return _made(f, f"jvp{_OF}{f.name}", text, {**f.shapes, **more})
 
 
 def vjp(function: CompiledFunction | Callable[..., Any], /, **shapes: Any) -> CompiledFunction:
@@ -67,8 +71,8 @@ def vjp(function: CompiledFunction | Callable[..., Any], /, **shapes: Any) -> Co
         shapes: for ``lw.compile``, if it is still to be compiled.
 
     Returns:
-        A compiled function of the arguments and of the weights of each result, named w0, w1, ..., which returns
-        the result, and the gradients in a tuple, one for each argument. The gradient of an argument declared a
+        A compiled function of the arguments and of the weights of each result, named w0, w1, ... (ww0 of a derivative
+        that has w0 itself), which returns the result, and the gradients in a tuple, one for each argument. The gradient of an argument declared a
         configuration of a model (``q=(model, "configuration")``) has nv numbers, for q ⊕ δ.
 
     Example:
@@ -79,8 +83,7 @@ def vjp(function: CompiledFunction | Callable[..., Any], /, **shapes: Any) -> Co
         (array([3., 4.]), array([1., 2.]))
     """
     f = _compiled(function, shapes)
-    weights = {f"w{k}": shape for k, shape in enumerate(f.result_shapes)}
-    _check_names(f, weights)
+    weights = {_new_name(f, f"w{k}"): shape for k, shape in enumerate(f.result_shapes)}
 
     def text(**given: Any) -> Any:
         arguments = [_flat(given[name]) for name in f.shapes]
@@ -88,7 +91,7 @@ def vjp(function: CompiledFunction | Callable[..., Any], /, **shapes: Any) -> Co
         found = [_lowered(f, name, arguments[k], gradients[k]) for k, name in enumerate(f.shapes)]
         return _structured(f, results), tuple(found)
 
-    return _made(f"vjp of {f.name}", text, {**f.shapes, **weights})
+    return _made(f, f"vjp{_OF}{f.name}", text, {**f.shapes, **weights})
 
 
 def jacobian_of(
@@ -115,10 +118,7 @@ def jacobian_of(
         (2, 2)
     """
     f = _compiled(function, shapes)
-    chosen = [of] if isinstance(of, str) else list(f.shapes) if of is None else list(of)
-    for name in chosen:
-        if name not in f.shapes:
-            raise ArgumentError(f"{f.name} has no argument {name!r}; it has {', '.join(map(repr, f.shapes))}")
+    chosen = _chosen(f, of)
     forward = sum(prod(_tangent_shape(f, name)) for name in chosen) <= sum(map(prod, f.result_shapes))
 
     def text(**given: Any) -> Any:
@@ -130,7 +130,7 @@ def jacobian_of(
             leaves.append(tuple(map(traced, parts)) if len(parts) > 1 else traced(parts[0]))
         return f._result(tuple(leaves))
 
-    return _made(f"jacobian of {f.name}", text, f.shapes)
+    return _made(f, f"jacobian{_OF}{f.name}", text, f.shapes)
 
 
 def _by_columns(f: CompiledFunction, chosen: Sequence[str], arguments: list[list[Any]]) -> dict[str, list[Any]]:
@@ -219,15 +219,35 @@ def _compiled(function: CompiledFunction | Callable[..., Any], shapes: dict[str,
     return function
 
 
-def _check_names(f: CompiledFunction, more: dict[str, Shape]) -> None:
-    for name in more:
-        if name in f.shapes:
+def _chosen(f: CompiledFunction, of: Any) -> list[str]:
+    """The arguments with respect to which a function is to be differentiated."""
+    if of is None:
+        return list(f.shapes)
+    names = [of] if isinstance(of, str) else list(of) if isinstance(of, list | tuple) else []
+    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        known = ", ".join(map(repr, f.shapes))
+        raise ArgumentError(f"of must be the name of an argument, or a list of several, among {known}, not {shown(of)}")
+    for name in names:
+        if name not in f.shapes:
+            raise ArgumentError(f"{f.name} has no argument {name!r}; it has {', '.join(map(repr, f.shapes))}")
+    return names
+
+
+def _new_name(f: CompiledFunction, name: str) -> str:
+    """The name of one more argument. What a user has called so can be renamed, what a derivative has cannot: there the
+    first letter is doubled, as in dd_q.
+    """
+    while name in f.shapes:
+        if _OF not in f.name:
             raise ArgumentError(f"{f.name} has an argument {name!r}, a name that its derivative needs; rename it")
+        name = name[0] + name
+    return name
 
 
-def _made(name: str, text: Callable[..., Any], shapes: dict[str, Shape]) -> CompiledFunction:
+def _made(f: CompiledFunction, name: str, text: Callable[..., Any], shapes: dict[str, Shape]) -> CompiledFunction:
+    """A derivative of a function, whose configurations are its configurations."""
     program, structure, results = trace(name, text, shapes)
-    return CompiledFunction(name, shapes, lambda: program, structure, results)
+    return CompiledFunction(name, shapes, lambda: program, structure, results, configurations=f.configurations)
 
 
 def _flat(array: Any) -> list[Any]:

@@ -70,12 +70,13 @@ def laying_flat(structure: Structure) -> Callable[[Any], tuple[Any, ...]]:
         return lambda value: (value,)
     kind, *keys, inside = structure
     parts, deep = [None if part is None else laying_flat(part) for part in inside], any(inside)
+    wanted: set[Any] = set(*keys)
 
     def laid_flat(value: Any) -> tuple[Any, ...]:
         if kind is dict:
-            if not isinstance(value, dict) or list(value) != keys[0]:
+            if not isinstance(value, dict) or value.keys() != wanted:
                 raise ArgumentError(f"out must be a dict with the keys {', '.join(map(repr, keys[0]))}")
-            value = tuple(value.values())
+            value = tuple([value[key] for key in keys[0]])
         elif not isinstance(value, _SEVERAL) or len(value) != len(parts):
             raise ArgumentError(f"out must be a tuple of {len(parts)} arrays, as the function returns")
         if not deep:

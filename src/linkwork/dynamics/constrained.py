@@ -77,7 +77,7 @@ def constrained_dynamics(
             should be several steps of the integration. No stabilisation if left out.
         proximal: for constraints that are redundant: a damping of the forces, relative to the mean diagonal of the
             constraints' matrix, whose effect is taken out again by iteration; 1e-6 is a good value. The forces are
-            then the smallest that do.
+            then the smallest that do, or that come nearest to it where constraints contradict each other.
         method: "articulated_body" (the tree by articulated bodies, then all constraints together, O(n + k³); the faster
             one for a few constraints), "virtual_work" (every loop is closed as soon as what it holds has been joined,
             O(n) for any number of loops if few are open at a time, and of contacts with the world; every body needs an

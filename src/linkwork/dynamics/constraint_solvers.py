@@ -1,4 +1,11 @@
-"""Solving for the forces of constraints."""
+"""Solving for the forces of constraints.
+
+If they are redundant, forces are damped, and the damping is taken out again by iteration: (A + d) x' = b + d x. What
+the constraints can do converges at a rate of d / (λ + d) for an eigenvalue λ of A. Along what is redundant, λ = 0, each
+step adds the same, b / d, of what rounding, the drift of a simulation, or a conflict has left in b there. So the
+iteration is at its end where its steps do not change any more, and what these have added is taken off again. That
+leaves the smallest forces that do, or that come nearest.
+"""
 
 from __future__ import annotations
 
@@ -64,11 +71,13 @@ class TracedSolver(Solver):
         return traced(found.reshape(right.shape[::-1]).T.copy())
 
     def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
-        before = found[2]
+        steps: list[Found] = []
         for _ in range(_COMPILED_ITERATIONS):
-            before, found = found[2], step(found[2])
-        a, reactions, forces = found
-        change, largest = abs(forces - before).max(), abs(forces).max()
+            before, found = found, step(found[2])
+            steps.append(_difference(found, before))
+        proximal = traced(np.full((), self.proximal, dtype=object))
+        change, largest = proximal * abs(steps[-1][2] - steps[-2][2]).max(), abs(found[2]).max()
+        a, reactions, forces = _without(found, steps[-1], len(steps) + 1)
         return a + np.where(change > 1e-13 * largest, np.nan, 0.0), reactions, forces
 
     def _one(self, A: list[list[Any]], b: list[Any]) -> list[Any]:
@@ -89,14 +98,26 @@ class TracedSolver(Solver):
             [[x + damping if r == c else x for c, x in enumerate(row)] for r, row in enumerate(A)]
         )
         x = factor.solve(b)
-        step: Any = 0.0
-        for iteration in range(_COMPILED_ITERATIONS):
+        steps: list[list[Any]] = []
+        for _ in range(_COMPILED_ITERATIONS):
             following = factor.solve([y + damping * z for y, z in zip(b, x, strict=True)])
-            if iteration == _COMPILED_ITERATIONS - 1:
-                step = _largest([y - z for y, z in zip(following, x, strict=True)])
+            steps.append([y - z for y, z in zip(following, x, strict=True)])
             x = following
-        sound = where_less(1e-13 * _largest(x), step, np.nan, 0.0)
+        change = self.proximal * _largest([y - z for y, z in zip(steps[-1], steps[-2], strict=True)])
+        sound = where_less(1e-13 * _largest(x), change, np.nan, 0.0)
+        x = [y - float(len(steps) + 1) * z for y, z in zip(x, steps[-1], strict=True)]
         return [x[0] + sound, *x[1:]]
+
+
+def _difference(found: Found, before: Found) -> Found:
+    a, reactions, forces = (now - then for now, then in zip(found, before, strict=True))
+    return a, reactions, forces
+
+
+def _without(found: Found, step: Found, count: int) -> Found:
+    """What was found without so many of the same steps."""
+    a, reactions, forces = (now - float(count) * each for now, each in zip(found, step, strict=True))
+    return a, reactions, forces
 
 
 def _largest(x: Sequence[Any]) -> Any:
@@ -147,24 +168,28 @@ class JoinedSolver(Solver):
             return np.asarray(np.linalg.solve(matrix, right[..., None])[..., 0], dtype=np.float64)
         damping = self.proximal * diagonal.mean(axis=-1)[..., None]
         damped = np.linalg.inv(matrix + damping[..., None] * np.eye(size))
-        sizes = np.zeros_like(right)
-        for _ in range(_MOST_ITERATIONS):
+        step = sizes = times(damped, right)
+        count, ended = 1, False
+        while not ended and count < _MOST_ITERATIONS:
             following = times(damped, right + damping * sizes)
-            step = np.abs(following - sizes).max(initial=0.0)
-            sizes = following
-            if step <= 1e-13 * np.abs(sizes).max(initial=0.0):
-                break
-        return sizes
+            before, step, sizes, count = step, following - sizes, following, count + 1
+            ended = self._ended(step - before, sizes)
+        return np.asarray(sizes - count * step, dtype=np.float64)
 
     def columns(self, matrix: Array, right: Array) -> Array:
         return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
 
     def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
-        for _ in range(_MOST_ITERATIONS):
-            before, found = found[2], step(found[2])
-            if np.abs(found[2] - before).max(initial=0.0) <= 1e-13 * np.abs(found[2]).max(initial=0.0):
-                break
-        return found
+        difference, count, ended = found, 1, False
+        while not ended and count < _MOST_ITERATIONS:
+            before, last, found, count = difference, found, step(found[2]), count + 1
+            difference = _difference(found, last)
+            ended = self._ended(difference[2] - before[2], found[2])
+        return _without(found, difference, count)
+
+    def _ended(self, change: Array, forces: Array) -> bool:
+        """Whether a change of the steps is too small to matter."""
+        return bool(self.proximal * np.abs(change).max(initial=0.0) <= 1e-13 * np.abs(forces).max(initial=0.0))
 
 
 def _well_conditioned(matrix: Array, largest: Array) -> bool:

@@ -256,7 +256,9 @@ def energy(model: Model, q: ArrayLike, v: ArrayLike, *, out: tuple[Array, Array]
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
-        Kinetic energy, rotors included, and potential energy, zero with all mass at the world's origin; both (...), J.
+        Kinetic energy, rotors included, and the potential energy of gravity, zero with all mass at the world's origin;
+        both (...), J. Springs (``model.stiffness``) have theirs besides: the sum of k x² / 2, with
+        x = ``lw.difference(model, model.springref, q)``.
 
     Example:
         >>> import linkwork as lw

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import integer, once, real, seconds, switch
+from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, as_array, check_finite
 from linkwork.engine.run.memory import empty
 from linkwork.engine.spaces import SPACES
-from linkwork.errors import ArgumentError, LinkworkWarning, shown
+from linkwork.errors import ArgumentError, LinkworkWarning, TracingError, shown
 from linkwork.joints import Prismatic
 from linkwork.memory import check_memory, not_enough_memory
 from linkwork.model.memo import kept_with_model
@@ -27,6 +28,12 @@ from linkwork.model.model import Model
 _MOST_STEPS = 10**15
 """Machine code counts in 64 bits."""
 _NUMBERS = (float, int, np.floating, np.integer)
+
+
+def check_not_traced(name: str, *values: Any) -> None:
+    """Steps over time are no part of a function that ``lw.compile`` traces."""
+    if any(map(is_traced, values)):
+        raise TracingError(f"{name} cannot be traced; call it with arrays, or trace a step of your own")
 
 
 def model_switch(name: str, value: Any) -> bool:

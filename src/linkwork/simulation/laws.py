@@ -38,10 +38,11 @@ def as_law(model: Model, name: str, value: Any, result: Shape, more: Sequence[st
                 f"compiled for another model?"
             )
         _check_joints(model, name, value, key)
-    if value.result_shapes != [result]:
+    if value.result_shapes != [result] or value.nested:
         found = ", ".join(map(str, value.result_shapes))
         what = f"an array of shape {result}" if result else "one number"
-        raise ArgumentError(f"{name}: {value.name} must return {what}, but its result has shape {found}")
+        inside = " in a tuple, list or dict" if value.result_shapes == [result] else ""
+        raise ArgumentError(f"{name}: {value.name} must return {what}, but its result has shape {found}{inside}")
     return value
 
 
@@ -68,7 +69,11 @@ def _compiled(name: str, function: Any, wanted: Mapping[str, Shape]) -> Compiled
     hint = f"lw.compile({getattr(function, '__name__', 'f')}, {shapes}, ...)"
     if not callable(function):
         takes = ", ".join(wanted)
-        raise ArgumentError(f"{name} must be a function of ({takes}, ...) made by lw.compile, not {shown(function)}")
+        of_controller = callable(getattr(function, "torque", None))
+        instead = "; of a controller pass its function, controller.torque" if of_controller else ""
+        raise ArgumentError(
+            f"{name} must be a function of ({takes}, ...) made by lw.compile, not {shown(function)}{instead}"
+        )
     try:
         own = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

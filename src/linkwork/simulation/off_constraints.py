@@ -26,9 +26,11 @@ _TOGETHER = 1000
 
 
 def warn_of_errors(
-    model: Model, q: Array, constraints: Sequence[Constraint], stabilisation: float, above: int = 3
+    model: Model, q: Array, constraints: Sequence[Constraint], stabilisation: float | None, above: int = 3
 ) -> None:
-    """Of states (n, nq) that do not fulfil constraints, at the call that is so many frames above."""
+    """Of states (n, nq) that do not fulfil constraints, at the call that is so many frames above; ``stabilisation`` is
+    the time (s) in which they are brought to do so, None where constraints are soft.
+    """
     if not constraints or not len(q):
         return
     held = held_by(model, constraints)
@@ -36,11 +38,16 @@ def warn_of_errors(
     for constraint, errors in zip(held.constraints, found.T, strict=True):
         worst = int(errors.argmax())
         if errors[worst] > _FAR:
+            how = (
+                f" within {stabilisation:.3g} s by whatever force that takes. lw.close_loops finds a configuration "
+                f"that fulfils them; contacts that only push are contacts="
+                if stabilisation is not None
+                else ", softly as they are beside contacts. lw.close_loops finds a configuration that fulfils them"
+            )
             warnings.warn(
                 f"the motion begins off {type(constraint).__name__}({constraint.frame_a!r}, {constraint.frame_b!r}), "
                 f"by {errors[worst]:.3g} m or rad{f' in state {worst}' if len(q) > 1 else ''}: constraints pull as "
-                f"well as they push, and will bring it there within {stabilisation:.3g} s by whatever force that "
-                f"takes. lw.close_loops finds a configuration that fulfils them; contacts that only push are contacts=",
+                f"well as they push, and will bring it there{how}",
                 LinkworkWarning,
                 stacklevel=above,
             )

@@ -20,6 +20,7 @@ from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
 from linkwork.progress import Bar
 from linkwork.simulation.arguments import (
+    check_not_traced,
     constant_wrenches,
     damping_of,
     effort_limits_of,
@@ -152,6 +153,7 @@ def simulate(
         True
     """
     check_model(model)
+    check_not_traced("lw.simulate", q, v, tau)
     torque = _driving(tau, torque)
     here, speed = one_state(model, "q", "configuration", q), one_state(model, "v", "velocity", v)
     length, steps = time_steps(duration, dt)
@@ -168,7 +170,7 @@ def simulate(
         hint = "; or pass constraints=(), to leave out those of the model" if constraints is None else ""
         known = ", ".join(METHODS)
         raise ArgumentError(f"constraints are solved for by {known}; leave method {shown(method)} out{hint}")
-    warn_of_errors(model, here[None], held_by, time_constant)
+    warn_of_errors(model, here[None], held_by, time_constant if smooth else None)
     damper = damping_of(model, model_switch("damping", damping))
     resistance = StictionAndStops(
         model, friction_of(model, model_switch("friction", friction) and smooth),

@@ -86,7 +86,7 @@ class Trajectory:
 
     @cached_property
     def energy(self) -> tuple[Array, Array]:
-        """Kinetic and potential energy (K,), J, as ``lw.energy`` has them."""
+        """Kinetic and potential energy (K,), J, as ``lw.energy`` has them, without that of springs."""
         return energy(self.model, self.q, self.v)
 
     def __getitem__(self, which: slice) -> Trajectory:

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from linkwork.algorithms import STEP_PARTS, linearising
 from linkwork.arguments import seconds
 from linkwork.batches import all_converted, as_out
-from linkwork.compiled.arrays import is_traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics import call
@@ -28,7 +27,7 @@ from linkwork.errors import ArgumentError, TracingError
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
-from linkwork.simulation.arguments import without_effort
+from linkwork.simulation.arguments import check_not_traced, without_effort
 from linkwork.simulation.rollouts.asked import Asked, asked_of
 from linkwork.simulation.rollouts.driven_steps import Driven, by_recursion, driven, joined
 from linkwork.simulation.rollouts.jobs import Job
@@ -134,8 +133,7 @@ def linearise(
         answer = served(out, q_, v_, tau_, step)
         if answer is not None:
             return made(answer)
-    if any(map(is_traced, (q, v, tau))):
-        raise TracingError("lw.linearise cannot be traced; call it with arrays, or trace a step of your own")
+    check_not_traced("lw.linearise", q, v, tau)
     given = {
         "q_target": q_target, "kp": kp, "v_target": v_target, "kd": kd, "damping": damping, "friction": friction,
         "springs": springs, "effort_limits": effort_limits, "torque": torque, "parameters": parameters,

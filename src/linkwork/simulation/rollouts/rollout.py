@@ -18,7 +18,7 @@ from linkwork.errors import ArgumentError, SimulationError, shown
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
-from linkwork.simulation.arguments import warn_of_range
+from linkwork.simulation.arguments import check_not_traced, warn_of_range
 from linkwork.simulation.contact_steps import warn_of_depth
 from linkwork.simulation.coupled import check_within_limits
 from linkwork.simulation.laws import Parameters
@@ -176,6 +176,7 @@ def rollout(
         1
     """
     check_model(model)
+    check_not_traced("lw.rollout", q, v, tau, q_target, v_target)
     choice("diverged", diverged, ("raise", "nan"))
     if executor is not None and (isinstance(executor, type) or not callable(getattr(executor, "submit", None))):
         raise ArgumentError(
@@ -195,7 +196,7 @@ def rollout(
     )  # fmt: skip
     job, batch, extras, keeps = asked.job, asked.batch, asked.job.extras, every > 0
     if job.steps > 1:
-        warn_of_errors(model, job.q, extras.constraints, extras.stabilisation)
+        warn_of_errors(model, job.q, extras.constraints, extras.stabilisation if extras.contacts is None else None)
     if extras.contacts is not None:
         warn_of_depth(model, job.q, extras.contacts)
     if extras.stops:
