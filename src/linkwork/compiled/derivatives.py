@@ -72,8 +72,8 @@ def vjp(function: CompiledFunction | Callable[..., Any], /, **shapes: Any) -> Co
 
     Returns:
         A compiled function of the arguments and of the weights of each result, named w0, w1, ... (ww0 of a derivative
-        that has w0 itself), which returns the result, and the gradients in a tuple, one for each argument. The gradient of an argument declared a
-        configuration of a model (``q=(model, "configuration")``) has nv numbers, for q ⊕ δ.
+        that has w0 itself), which returns the result, and the gradients in a tuple, one for each argument. The gradient
+        of an argument declared a configuration of a model (``q=(model, "configuration")``) has nv numbers, for q ⊕ δ.
 
     Example:
         >>> import linkwork as lw
