@@ -458,6 +458,26 @@ def test_constrained_dynamics_inside_a_compiled_function() -> None:
     close(wrenches, forces, 1e-9)
 
 
+@pytest.mark.parametrize("method", ["articulated_body", "virtual_work"])
+def test_redundant_constraints_of_many_bodies_have_the_same_bits_in_any_batch(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each state iterates until it is done itself, whatever others do."""
+    monkeypatch.setattr(held_frames, "MOST_BODIES", 0)
+    model = lw.mechanisms.serial_chain(4)
+    q, v, tau = np.random.default_rng(0).normal(size=(3, 5, 4))
+    twice = [lw.Ball.at(model, q[0], "tip"), lw.PointOnPlane.at(model, q[0], "tip", normal="x")]
+
+    def found(*state: Array) -> tuple[Array, Array]:
+        return lw.constrained_dynamics(model, *state, twice, stabilisation=0.1, proximal=1e-3, method=method)
+
+    with lw.interpreted():
+        a, wrenches = found(q, v, tau)
+        for k in range(len(q)):
+            alone = found(q[k], v[k], tau[k])
+            assert np.array_equal(alone[0], a[k]) and np.array_equal(alone[1], wrenches[k])
+
+
 def test_a_state_that_the_kernel_leaves_has_the_same_bits_in_any_batch() -> None:
     """A four-bar linkage at its singular configuration, among others."""
     model, _, q = four_bar()

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwork.arguments import Array
 from linkwork.compiled.arrays import numbers, traced
@@ -27,6 +28,7 @@ _WELL_CONDITIONED = 1e-7
 """Of the largest number of the diagonal: a pivot below it asks for a closer look at the rank."""
 
 
+Arrays = tuple[Array, ...]
 Found = tuple[Array, Array, Array]
 """Accelerations, reactions, and the forces of constraints."""
 
@@ -168,28 +170,46 @@ class JoinedSolver(Solver):
             return np.asarray(np.linalg.solve(matrix, right[..., None])[..., 0], dtype=np.float64)
         damping = self.proximal * diagonal.mean(axis=-1)[..., None]
         damped = np.linalg.inv(matrix + damping[..., None] * np.eye(size))
-        step = sizes = times(damped, right)
-        count, ended = 1, False
-        while not ended and count < _MOST_ITERATIONS:
-            following = times(damped, right + damping * sizes)
-            before, step, sizes, count = step, following - sizes, following, count + 1
-            ended = self._ended(step - before, sizes)
-        return np.asarray(sizes - count * step, dtype=np.float64)
+        (sizes,) = self._by_steps((times(damped, right),), lambda sizes: (times(damped, right + damping * sizes),))
+        return np.asarray(sizes, dtype=np.float64)
 
     def columns(self, matrix: Array, right: Array) -> Array:
         return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
 
     def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
-        difference, count, ended = found, 1, False
-        while not ended and count < _MOST_ITERATIONS:
-            before, last, found, count = difference, found, step(found[2]), count + 1
-            difference = _difference(found, last)
-            ended = self._ended(difference[2] - before[2], found[2])
-        return _without(found, difference, count)
+        a, reactions, forces = self._by_steps(found, step)
+        return a, reactions, forces
 
-    def _ended(self, change: Array, forces: Array) -> bool:
-        """Whether a change of the steps is too small to matter."""
-        return bool(self.proximal * np.abs(change).max(initial=0.0) <= 1e-13 * np.abs(forces).max(initial=0.0))
+    def _by_steps(self, found: Arrays, step: Callable[[Array], Arrays]) -> Arrays:
+        """What comes of steps from forces, the last array, to the next: for each state until its own steps do not
+        change any more, so that it has the same bits in any batch.
+        """
+        batch = found[0].shape[:-1]
+        difference, count, going = found, np.ones(batch), np.ones(batch, dtype=bool)
+        for _ in range(_MOST_ITERATIONS - 1):
+            following = step(found[-1])
+            now = tuple(map(np.subtract, following, found))
+            change, largest = (_largest_of_each(x, batch) for x in (now[-1] - difference[-1], following[-1]))
+            difference, found = _where(going, now, difference), _where(going, following, found)
+            count += going
+            going &= self.proximal * change > 1e-13 * largest
+            if not going.any():
+                break
+        return tuple(x - _along(count, x) * y for x, y in zip(found, difference, strict=True))
+
+
+def _along(of_states: NDArray[Any], array: Array) -> NDArray[Any]:
+    """A number of each state, to go with an array that has more axes."""
+    return of_states.reshape((*of_states.shape, *[1] * (array.ndim - of_states.ndim)))
+
+
+def _where(states: NDArray[np.bool_], new: Arrays, old: Arrays) -> Arrays:
+    return tuple(np.where(_along(states, x), x, y) for x, y in zip(new, old, strict=True))
+
+
+def _largest_of_each(array: Array, batch: tuple[int, ...]) -> NDArray[Any]:
+    largest: NDArray[Any] = np.abs(array).max(axis=tuple(range(len(batch), array.ndim)), initial=0.0)
+    return largest
 
 
 def _well_conditioned(matrix: Array, largest: Array) -> bool:
