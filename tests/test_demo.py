@@ -62,8 +62,8 @@ def test_pages_have_the_numbers_of_the_data() -> None:
     for said in (
         f"which leaves\n{1e6 * numbers['position_error']:.0f} µm",
         f"keeps the box within {1e3 * numbers['sampled_position_error']:.1g} mm",
-        f"the hands by {numbers['coupling']:.1e} m/s² at most",
-        f"Outside of the null space they would by {numbers['coupling_unprojected']:.3g} m/s²",
+        f"as simulated, by at most {numbers['coupling']:.1e} m/s²",
+        f"Without the null-space projection they would change them by {numbers['coupling_unprojected']:.3g} m/s²",
         f"| {faster:.0f} times as fast as real time |",
     ):
         assert said in control, said

@@ -18,8 +18,9 @@ import numpy as np
 
 from linkwork.engine.ir.address import ONE, Address
 from linkwork.engine.ir.program import Block
-from linkwork.engine.trace.rolled import Known, Node, RolledTree
+from linkwork.engine.trace.rolled import Known, RolledTree
 from linkwork.engine.trace.rolled_fields import StoredField
+from linkwork.engine.trace.rolled_symbols import Node
 from linkwork.engine.trace.tables import BODIES, Kind, Section, Tables, body_tables, packed
 from linkwork.engine.trace.tracer import Tracer
 from linkwork.model.assembly import Assembly, Part, assembly_of

@@ -14,164 +14,27 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from linkwork.algorithms import Algorithm
-from linkwork.engine.ir.address import ONE, Address, Terms
+from linkwork.engine.ir.address import Address, Terms
 from linkwork.engine.ir.lists import find_lists
 from linkwork.engine.ir.program import Block, Loop, Program
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace.rolled_fields import Field, InResult, PathField, Stored, put_in_results
 from linkwork.engine.trace.rolled_loops import LoopWalks
 from linkwork.engine.trace.rolled_paths import PathWalks
+from linkwork.engine.trace.rolled_symbols import FrameNode, Junction, Node, OneOfSeveral
 from linkwork.engine.trace.tables import (
     ANCESTORS,
     BODIES,
     DEPTH_FIRST,
     FRAME_JUNCTIONS,
-    FRAMES,
     HANDED,
-    INERTIA,
-    JUNCTIONS,
-    PLACEMENT,
     RUN,
     RUNS,
     Kind,
-    Section,
 )
 from linkwork.engine.trace.tracer import Traced, Tracer
-from linkwork.joints import Joint
 from linkwork.model.tree import Walks
-from linkwork.spatial import Inertia, Motion, Transform, Vec3
-
-
-class _Symbol:
-    """Something whose number is known only at run time: a row of a section of ``ints``."""
-
-    section: Section
-    kind: int | frozenset[int] | None = None
-    """Its kind, those of which it may be, or None if nothing is known of it."""
-
-    def __init__(self, tree: RolledTree, index: int | None) -> None:
-        self.tree, self.index = tree, index
-
-    def integer(self, column: str) -> int:
-        """The value in a column of its row."""
-        return self.tree.tracer.emit("index", (), self.section.address(column, self.index))
-
-
-class Node(_Symbol):
-    """A body."""
-
-    section = BODIES
-
-    def __init__(self, tree: RolledTree, index: int | None, kind: int | frozenset[int] | None) -> None:
-        super().__init__(tree, index)
-        self.kind = kind
-
-    def integer(self, column: str) -> int:
-        return self.tree.tracer.emit("index", (), BODIES.address(column, self.number))
-
-    @property
-    def number(self) -> int:
-        if self.index is None:
-            raise TypeError("the world has no joint, no parent and no inertia")
-        return self.index
-
-    @property
-    def parent(self) -> Node:
-        if isinstance(self.kind, int) and self.tree.kinds[self.kind].root:
-            return self.tree.world
-        return Node(self.tree, self.integer("parent"), None)
-
-    def numbers(self, start: int, count: int) -> list[Any]:
-        fixed = self._kind.fixed[start : start + count]
-        return [x if x == x else self.tree.tracer.load(self.address(start + k)) for k, x in enumerate(fixed)]
-
-    def address(self, slot: int) -> Address:
-        """The address of one of the body's numbers in ``data``."""
-        return Address("data", slot, ((self.number, self.tree.width),))
-
-    def lane_stride(self, size: str) -> str | int | None:
-        """The size or integer that is the stride between lanes in an argument or a result, if it stands for several."""
-        return None
-
-    def place_addresses(self, letter: str, count: int) -> list[Address] | None:
-        """Where the position of each of its numbers in q or v is read; None for contiguous ones."""
-        return None
-
-    @property
-    def _kind(self) -> Kind:
-        if not isinstance(self.kind, int):
-            raise TypeError("a parent's joint is not known while its child is at work; store what you need in a field")
-        return self.tree.kinds[self.kind]
-
-    @property
-    def placement(self) -> Transform:
-        return Transform.identity().of(self.numbers(0, PLACEMENT))
-
-    @property
-    def inertia(self) -> Inertia:
-        return Inertia.zero().of(self.numbers(PLACEMENT, INERTIA))
-
-    @property
-    def rotor(self) -> list[Any]:
-        return self.numbers(PLACEMENT + INERTIA, self._kind.joint.nv) if self._kind.rotor else []
-
-    @property
-    def doubtful(self) -> bool:
-        return self._kind.doubtful
-
-    @property
-    def alone(self) -> bool:
-        if self._kind.alone is None:
-            raise TypeError("whether a body is alone on its parent is known only to algorithms that say they ask")
-        return self._kind.alone
-
-    @property
-    def joint(self) -> Joint:
-        kind = self._kind
-        start = PLACEMENT + INERTIA + (kind.joint.nv if kind.rotor else 0)
-        count = len(kind.fixed) - start
-        return kind.joint.of(self.numbers(start, count)) if count else kind.joint
-
-
-class OneOfSeveral(Node):
-    """A body whose joint is of one of several kinds, which have the same number of degrees of freedom."""
-
-    @property
-    def joint(self) -> Joint:
-        """A joint of one of these kinds, which stands for their degrees of freedom alone."""
-        assert isinstance(self.kind, frozenset)
-        return self.tree.kinds[min(self.kind)].joint
-
-
-class _FrameNode(_Symbol):
-    """A frame."""
-
-    section = FRAMES
-
-    @property
-    def body(self) -> Node:
-        return Node(self.tree, self.integer("body"), None)
-
-    @property
-    def placement(self) -> Transform:
-        assert self.index is not None
-        terms: Terms = ((ONE, "frame_data"), (self.index, PLACEMENT))
-        load = self.tree.tracer.load
-        return Transform.identity().of([load(Address("data", k, terms)) for k in range(PLACEMENT)])
-
-
-class _Junction(_Symbol):
-    """A junction; without a number it is the ground."""
-
-    section = JUNCTIONS
-
-    @property
-    def body(self) -> Node:
-        return Node(self.tree, self.integer("body"), None)
-
-    @property
-    def next(self) -> _Junction:
-        return _Junction(self.tree, self.integer("next"))
+from linkwork.spatial import Motion, Vec3
 
 
 class Known(NamedTuple):
@@ -198,7 +61,7 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         self.world = Node(self, None, None)
         self.world.kind = -1
         self.doubtful = any(kind.doubtful for kind in kinds)
-        self.ground = _Junction(self, None)
+        self.ground = Junction(self, None)
         self.gravity = Motion(Vec3(*(tracer.load(Address("data", k)) for k in range(3))), Vec3.zero())
         self.fields: list[Field] = []
         self._memory: list[dict[tuple[str, tuple[int | None, ...]], list[Any]]] = [{}]
@@ -267,15 +130,15 @@ class RolledTree(PathWalks, LoopWalks, Walks):
     def ancestors(self, body: Node) -> Iterator[Node]:
         return self.path(body.parent)
 
-    def frames(self) -> Iterator[_FrameNode]:
+    def frames(self) -> Iterator[FrameNode]:
         for counter, _ in self._loop("up", 0, "last_frame"):
-            yield _FrameNode(self, counter)
+            yield FrameNode(self, counter)
 
-    def frames_back_from(self, frame: _FrameNode) -> Iterator[_FrameNode]:
+    def frames_back_from(self, frame: FrameNode) -> Iterator[FrameNode]:
         for counter, _ in self._loop("down", 0, "last_frame", start=frame.index):
-            yield _FrameNode(self, counter)
+            yield FrameNode(self, counter)
 
-    def common_ancestor(self, a: _FrameNode, b: _FrameNode) -> Node:
+    def common_ancestor(self, a: FrameNode, b: FrameNode) -> Node:
         assert a.index is not None
         address = ANCESTORS.address("body", b.index, ((a.index, "frame_count"),))
         return Node(self, self.tracer.emit("index", (), address), None)
@@ -284,21 +147,21 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         """A body, by the instruction that is its number."""
         return Node(self, index, kind)
 
-    def frame(self, index: int) -> _FrameNode:
+    def frame(self, index: int) -> FrameNode:
         """A frame, by the instruction that is its number."""
-        return _FrameNode(self, index)
+        return FrameNode(self, index)
 
-    def junctions(self) -> Iterator[_Junction]:
+    def junctions(self) -> Iterator[Junction]:
         for counter, _ in self._loop("up", 1, "last_junction"):
-            yield _Junction(self, counter)
+            yield Junction(self, counter)
 
-    def junctions_inward(self) -> Iterator[_Junction]:
+    def junctions_inward(self) -> Iterator[Junction]:
         for counter, _ in self._loop("down", 1, "last_junction"):
-            yield _Junction(self, counter)
+            yield Junction(self, counter)
 
-    def junction_of(self, frame: _FrameNode) -> _Junction:
+    def junction_of(self, frame: FrameNode) -> Junction:
         address = FRAME_JUNCTIONS.address("junction", frame.index)
-        return _Junction(self, self.tracer.emit("index", (), address))
+        return Junction(self, self.tracer.emit("index", (), address))
 
     def _bodies(
         self,

@@ -25,8 +25,9 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.ir.address import ONE, Address, Terms
 from linkwork.engine.ir.program import Block
-from linkwork.engine.trace.rolled import Known, Node, RolledTree
+from linkwork.engine.trace.rolled import Known, RolledTree
 from linkwork.engine.trace.rolled_fields import Field, StoredField
+from linkwork.engine.trace.rolled_symbols import Node
 from linkwork.engine.trace.segmented_limbs import (
     LIMB_GROUPS,
     LIMB_SECTIONS,

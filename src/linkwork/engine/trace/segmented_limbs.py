@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwork.engine.ir.address import Address, Terms
-from linkwork.engine.trace.rolled import Node
+from linkwork.engine.trace.rolled_symbols import Node
 from linkwork.engine.trace.tables import BODIES, Section
 from linkwork.model.model import Model
 from linkwork.model.segments import Limbs
