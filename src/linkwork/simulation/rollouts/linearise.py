@@ -257,7 +257,8 @@ def _check(job: Job, fine: NDArray[np.bool_]) -> None:
     if not fine.all():
         worst = int(np.argmin(fine))
         _say_why(job, worst)
-        raise ArgumentError(f"the step has no finite derivatives at state {worst} of the batch")
+        where = f" at state {worst} of the batch" if len(job) > 1 else ""
+        raise ArgumentError(f"the step has no finite derivatives{where}")
 
 
 def _say_why(job: Job, k: int) -> None:
