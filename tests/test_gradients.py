@@ -136,6 +136,11 @@ def test_a_plain_step_is_linearised_alike_however_it_is_called(most: int, monkey
         lw.linearise(model, q[0], v[0], [1.0, np.nan], dt=0.02)
     with pytest.raises(lw.ArgumentError, match="dt"):
         lw.linearise(model, q[0], v[0], tau, dt=-0.02)
+    what = "articulated_body" if most else "linearised_step"
+    with pytest.raises(lw.SingularError, match=f"^{what}: the numbers overflow; v of joint 'joint1' is 1e"):
+        lw.linearise(model, q[0], [1e200, 0.0], tau, dt=0.02)
+    with pytest.raises(lw.ArgumentError, match="a tuple of 2 arrays, one for each result, not a tuple of 3"):
+        lw.linearise(model, q[0], v[0], tau, dt=0.02, out=(first[0].A,) * 3)  # type: ignore[arg-type]
 
 
 def test_a_step_held_by_the_models_own_constraints_is_linearised_for_its_own_time() -> None:

@@ -51,9 +51,8 @@ def as_out(
     They must not overlap ``arguments`` of these names, nor the ``values`` that the user gave for them.
     """
     if len(shapes) > 1 and not (isinstance(out, tuple) and len(out) == len(shapes)):
-        raise ArgumentError(
-            f"out must be a tuple of {len(shapes)} arrays, one for each result, not {type(out).__name__}"
-        )
+        came = f"a tuple of {len(out)}" if isinstance(out, tuple) else type(out).__name__
+        raise ArgumentError(f"out must be a tuple of {len(shapes)} arrays, one for each result, not {came}")
     targets = list(out) if len(shapes) > 1 else [out]
     others: list[tuple[str, Array]] = []
     for name, given in zip(names, arguments, strict=bool(arguments)):

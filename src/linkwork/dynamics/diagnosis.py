@@ -22,6 +22,7 @@ def diagnose(
     algorithm: Algorithm, model: Model, state: Sequence[Array | None], frames: Sequence[Frame]
 ) -> SingularError:
     """Why one state of finite arguments gave no finite result."""
+    what, *_ = algorithm.name.split("+")  # of a step without its parts
     for (name, space), array in zip(algorithm.arguments, state, strict=True):
         if array is None:
             continue
@@ -29,11 +30,11 @@ def diagnose(
             for body, start in zip(model.bodies, model.q_start, strict=True):
                 reason = _bad_configuration(name, body.joint, array[start : start + body.joint.nq])
                 if reason:
-                    return SingularError(f"{algorithm.name}: joint {body.joint_name!r}: {reason}")
+                    return SingularError(f"{what}: joint {body.joint_name!r}: {reason}")
         if array.size and abs(array).max() > (LARGEST_ANGLE if name == "dv" else 1e100):
             where = tuple(int(i) for i in np.unravel_index(int(abs(array).argmax()), array.shape))
             which = SPACES[space].coordinate(model, where)
-            return SingularError(f"{algorithm.name}: the numbers overflow; {name} of {which} is {array[where]:.3g}")
+            return SingularError(f"{what}: the numbers overflow; {name} of {which} is {array[where]:.3g}")
     flat = [None if a is None else a.ravel().tolist() for a in state]
     texts = [algorithm]
     if algorithm.segmented is not None:  # whose text for segments may round to another verdict
@@ -45,20 +46,20 @@ def diagnose(
         except ZeroDivisionError:
             if tree.at is None:
                 if model.mass == 0.0:
-                    return SingularError(f"{algorithm.name}: model {model.name!r} has no mass")
+                    return SingularError(f"{what}: model {model.name!r} has no mass")
                 continue
             joint = model.joint_names[tree.at - 1]
             if algorithm.name in ("composite_body", "unit_vector") and _articulated_body_can(model, state):
                 return SingularError(
-                    f"{algorithm.name}: joint {joint!r} moves so little beside what it carries that rounding of the "
+                    f"{what}: joint {joint!r} moves so little beside what it carries that rounding of the "
                     f"mass matrix leaves nothing of it. Use method='articulated_body', which forms no mass matrix"
                 )
             return SingularError(
-                f"{algorithm.name}: joint {joint!r} can move without moving any inertia (but what rounding leaves), so "
+                f"{what}: joint {joint!r} can move without moving any inertia (but what rounding leaves), so "
                 f"its acceleration is not determined. Give the bodies behind it mass and inertia, and frames near "
                 f"their centres of mass, or the joint an armature"
             )
-    return SingularError(f"{algorithm.name}: the result is not finite at this state of model {model.name!r}")
+    return SingularError(f"{what}: the result is not finite at this state of model {model.name!r}")
 
 
 def _articulated_body_can(model: Model, state: Sequence[Array | None]) -> bool:
