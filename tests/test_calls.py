@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import copy
 import gc
 import multiprocessing
 import os
@@ -25,6 +26,7 @@ from linkwork.algorithms import ALGORITHMS
 from linkwork.engine import mode
 from linkwork.engine.code import linker
 from linkwork.engine.emit import builtin
+from linkwork.engine.emit.python_calls import table_is_known
 from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.run import threads
 from linkwork.joints import Prismatic, Revolute, Spherical
@@ -354,6 +356,31 @@ def test_a_pickled_model_carries_no_code() -> None:
     copy: Model = pickle.loads(pickle.dumps(MODEL))
     assert copy == MODEL and "_memo" not in copy.__dict__
     assert np.array_equal(lw.mass_matrix(copy, ONE.q), lw.mass_matrix(MODEL, ONE.q))
+
+
+@pytest.mark.skipif(not builtin.available(), reason="there are no builtins")
+def test_builtins_find_the_table_of_a_model_in_its_slot() -> None:
+    """Copies, pickled ones and those of derived classes have tables of their own, and the same results."""
+
+    class Derived(Model):
+        pass
+
+    assert table_is_known(Model) and table_is_known(Derived)
+    model = lw.mechanisms.serial_chain(2)
+    q = np.array([0.3, -0.4])
+    found = lw.mass_matrix(model, q)
+    assert np.array_equal(lw.mass_matrix(model, q), found)
+    assert model._table is model._memo.quick and "mass_matrix" in model._table
+    parts = {name: getattr(model, name) for name in model.__dataclass_fields__}
+    copies = [copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model)), Derived(**parts)]
+    for other in copies:
+        assert not hasattr(other, "_table")
+        for _ in range(3):
+            assert np.array_equal(lw.mass_matrix(other, q), found)
+        assert other._table is other._memo.quick is not model._table
+    heavier = lw.with_inertial_parameters(model, 2.0 * model.inertial_parameters)
+    for _ in range(3):
+        assert np.array_equal(lw.mass_matrix(heavier, q), 2.0 * found)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, "2", True, [2]])

@@ -103,7 +103,7 @@ class LateFunction:
 
     def __init__(self, where: str) -> None:
         self.module, _, name = where.partition(":")
-        self.__name__ = name or self.module.rpartition(".")[2]
+        self.__name__ = sys.intern(name or self.module.rpartition(".")[2])  # as functions' own names are
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         return getattr(imported(self.module), self.__name__)(*given, **named)

@@ -13,6 +13,15 @@ from typing import Any, TypeVar
 Found = TypeVar("Found")
 
 
+class Served:
+    """An object whose memo's table ``quick`` is in a slot once there is one, where the builtins read it without looking
+    up an attribute.
+    """
+
+    __slots__ = ("_table",)
+    _table: dict[str, Any]
+
+
 class Memo:
     """Six tables.
 

@@ -18,7 +18,7 @@ from linkwork.model.all_contacts import Contacts, as_contacts
 from linkwork.model.geometry import Geometry
 from linkwork.model.inertias import NOTHING
 from linkwork.model.limits import Limits as Limits
-from linkwork.model.memo import Memo
+from linkwork.model.memo import Memo, Served
 from linkwork.model.placements import as_placement
 from linkwork.model.points import Point as Point
 from linkwork.model.queries import WORLD as WORLD
@@ -103,7 +103,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Served):
     """A mechanism: bodies in an order in which parents come first, named frames, and gravity.
 
     Made by ``lw.load``, ``lw.Builder`` or ``lw.mechanisms``. It never changes, can be pickled and compared, and holds
@@ -178,6 +178,7 @@ class Model:
     @cached_property
     def _quick(self) -> dict[str, Any]:
         """The table of the memo, for the builtins: one attribute to look up, not two; ``_frames`` likewise."""
+        object.__setattr__(self, "_table", self._memo.quick)
         return self._memo.quick
 
     @cached_property

@@ -197,9 +197,10 @@ class _Public(Builtin):
         with self.each(count) as k:
             self.store(self.parameter_at("argument", k), self.at(arguments, k, "ptr"), "ptr")
         present = self.present(arguments, count)
+        which = self.with_further(arguments, present)
         with self.when(self.null(PUBLIC.get(self, self.record, "algorithm"))):
             self.by_route(arguments, present)
-        name, which = self.chosen(), self.with_further(arguments, present)
+        name = self.chosen()
         by_frames, by_model, found = (self.block(part) for part in ("by_frames", "by_model", "found"))
         asked = self.compare("sge", PUBLIC.get(self, self.record, "frames"), 0)
         self.branch(asked, by_frames, by_model)
@@ -207,7 +208,8 @@ class _Public(Builtin):
         of_frames, from_frames = self.by_frames(name), self.label
         self.jump(found)
         self.begin(by_model)
-        of_model = self.found(self.item(self.bound, 0), "of_model", name)
+        of_model = self.call("find_in_model", ("ptr", self.setting), ("ptr", self.item(self.bound, 0)), ("ptr", name))
+        self.leave_if(self.null(of_model), "otherwise")
         from_model = self.label
         self.jump(found)
         self.begin(found)
@@ -220,7 +222,7 @@ class _Public(Builtin):
         return self.function("ptr @public(ptr %self, ptr %objects, i64 %given, ptr %keywords)")
 
     def bind(self, count: str) -> None:
-        """Bind each parameter: continue if all are given or have a default, and those that must be left out are."""
+        """Bind each parameter, to null if it is missing."""
         everything = PUBLIC.get(self, self.record, "parameters")
         self.leave_if(self.compare("sgt", count, PUBLIC.get(self, self.record, "positional")), "otherwise")
         with self.each(count) as k:
@@ -235,20 +237,19 @@ class _Public(Builtin):
                 which = self.call("parameter", ("ptr", self.record), ("ptr", name), ("i64", count))
                 self.leave_if(self.compare("eq", which, everything), "otherwise")
                 self.store(self.item("%objects", self.add(count, k)), self.at(self.bound, which, "ptr"), "ptr")
-        with self.each(everything) as k:
-            value, parameter = self.item(self.bound, k), self.parameter(self.record, k)
-            self.leave_if(self.null(value), "otherwise")
-            fixed = self.compare("ne", PARAMETER.get(self, parameter, "fixed"), 0)
-            given = self.compare("ne", value, PARAMETER.get(self, parameter, "default"), "ptr")
-            self.leave_if(self.all_of([fixed, given]), "otherwise")
 
     def with_further(self, arguments: str, present: str) -> str:
-        """Appends the further arguments that are given; what an entry for all is found by."""
+        """Appends the further arguments that are given; what an entry for all is found by. Continue if no parameter is
+        missing, and those that must be left out are.
+        """
         count, which = (self.variable("i64", present) for _ in range(2))
         with self.each(PUBLIC.get(self, self.record, "parameters")) as k:
             value, parameter = self.item(self.bound, k), self.parameter(self.record, k)
-            adds = PARAMETER.get(self, parameter, "further")
+            self.leave_if(self.null(value), "otherwise")
             given = self.compare("ne", value, PARAMETER.get(self, parameter, "default"), "ptr")
+            with self.when(given):
+                self.leave_if(self.compare("ne", PARAMETER.get(self, parameter, "fixed"), 0), "otherwise")
+            adds = PARAMETER.get(self, parameter, "further")
             with self.when(self.all_of([self.compare("ne", adds, 0), given])):
                 last = self.load(count, "i64")
                 self.store(value, self.at(arguments, last, "ptr"), "ptr")
@@ -274,12 +275,6 @@ class _Public(Builtin):
             self.leave_if(self.null(item), "otherwise")
             self.store(item, name, "ptr")
         return self.load(name, "ptr")
-
-    def found(self, owner: str, table: str, key: str) -> str:
-        """The item of a table of an object, a new reference; continue if there is one."""
-        item = self.call("find", ("ptr", owner), ("ptr", self.python(table)), ("ptr", key))
-        self.leave_if(self.null(item), "otherwise")
-        return item
 
     def by_route(self, arguments: str, present: str) -> None:
         """Return the answer of the route for the call's choices."""

@@ -124,10 +124,10 @@ PART = CallFrame((("ptr", "entry"), ("i64", "count"), *(("i64", f"input{k}") for
 """Follows it for each part: its entry, and which arrays it takes."""
 _CLASSES = ("array", "list", "tuple", "dict", "str", "float")
 _OBJECTS = ("none", *_CLASSES, "dtype", "empty", "of_model", "frames", "of_frames")
-SETTING = CallFrame(tuple(("ptr", name) for name in ("forced", "create", "based", *_OBJECTS)))
-"""What the builtins are made with: the addresses of a number that is 0 while they may serve and of NumPy's PyArray_New
-and PyArray_SetBaseObject (or 0), and Python objects. Code refers to Python's functions by name, but to none of its
-data: that may be out of reach.
+SETTING = CallFrame(tuple(("ptr", name) for name in ("forced", "create", "based", "model", *_OBJECTS)))
+"""What the builtins are made with: the addresses of a number that is 0 while they may serve, of NumPy's PyArray_New and
+PyArray_SetBaseObject (or 0) and of the class of models (or 0, if their ``TABLE`` is not certain), and Python objects.
+Code refers to Python's functions by name, but to none of its data: that may be out of reach.
 """
 
 VIEW, OWNER = 80, 8
@@ -139,8 +139,10 @@ CLASS, DATA, AXES, LENGTHS, DTYPE, FLAGS, WEAK_ONES = (_HEAD + offset for offset
 """The offsets of any object's class and of the fields of a NumPy array, as fixed by the ABIs;
 ``array_fields_are_known`` checks them.
 """
-NUMBER = _HEAD
-"""The offset of the number of a Python float."""
+NUMBER = TABLE = _HEAD
+"""The offsets of the number of a Python float, and of the first slot of an object: a model's table
+(``table_is_known``).
+"""
 FLOAT64 = 12
 """NumPy's type number."""
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x0001, 0x0100, 0x0400
@@ -188,6 +190,7 @@ KINDS = {
     "forget": "void",
     "serve": "ptr",
     "find": "ptr",
+    "find_in_model": "ptr",
     "key": "ptr",
     "identities": "ptr",
     "routed": "ptr",
@@ -278,6 +281,19 @@ def array_makers() -> tuple[int, int]:
     ctypes.pythonapi.Py_IncRef(kind(made))  # a reference that the next call steals
     failed = ctypes.PYFUNCTYPE(number, kind, kind)(based)(view, made)
     return new, based if not failed and view.base is made and view.flags.carray and view.shape == (5,) else 0
+
+
+@cache
+def table_is_known(kind: type) -> bool:
+    """Whether objects of a class that is derived from one with the slot ``_table`` have it where generated code reads
+    it: null before it is set.
+    """
+    made: Any = object.__new__(kind)
+    table: dict[str, Any] = {}
+    slot = ctypes.c_void_p.from_address(id(made) + TABLE)
+    before = slot.value
+    object.__setattr__(made, "_table", table)
+    return kind.__basicsize__ >= TABLE + 8 and not before and slot.value == id(table)
 
 
 @cache

@@ -17,6 +17,7 @@ from linkwork.engine.emit.python_calls import (
     PARAMETER,
     PUBLIC,
     SETTING,
+    TABLE,
     PythonWriter,
 )
 
@@ -26,7 +27,7 @@ HEAD = 2
 
 def text() -> str:
     """All of it."""
-    return "\n".join([_find(), _key(), _identities(), _Routed().text()])
+    return "\n".join([_find(), _find_in_model(), _key(), _identities(), _Routed().text()])
 
 
 def _find() -> str:
@@ -50,6 +51,29 @@ def _find() -> str:
     w.call("PyErr_Clear")
     w.do("ret ptr null")
     return w.function("internal ptr @find(ptr %object, ptr %name, ptr %key)")
+
+
+def _find_in_model() -> str:
+    """ptr find_in_model(setting, model, key): the same for the table of a model: the one in its slot, if it is set."""
+    w = PythonWriter()
+    slot, look, item, found, missing = (w.block(part) for part in ("slot", "look", "item", "found", "missing"))
+    w.branch(w.has_type("%model", SETTING.get(w, "%setting", "model")), slot, look)
+    w.begin(slot)
+    table = w.field("%model", TABLE, "ptr")
+    w.branch(w.null(table), look, item)
+    w.begin(item)
+    value = w.call("PyDict_GetItemWithError", ("ptr", table), ("ptr", "%key"))
+    w.branch(w.null(value), missing, found)
+    w.begin(found)
+    w.call("Py_IncRef", ("ptr", value))
+    w.do(f"ret ptr {value}")
+    w.begin(missing)
+    w.call("PyErr_Clear")
+    w.do("ret ptr null")
+    w.begin(look)
+    name = SETTING.get(w, "%setting", "of_model")
+    w.do(f"ret ptr {w.call('find', ('ptr', '%model'), ('ptr', name), ('ptr', '%key'))}")
+    return w.function("internal ptr @find_in_model(ptr %setting, ptr %model, ptr %key)")
 
 
 def _key() -> str:
@@ -225,10 +249,10 @@ class _Routed(PythonWriter):
 
     def find_route(self) -> None:
         """In the table of the model, which is the first parameter, or of the function."""
-        own = self.compare("ne", PUBLIC.get(self, "%record", "model"), 0)
-        owner = self.either(own, "ptr", self.bound("0"), "%self")
-        name = self.either(own, "ptr", self.python("of_model"), self.python("of_frames"))
-        route = self.call("find", ("ptr", owner), ("ptr", name), ("ptr", self.load(self.key, "ptr")))
+        own, key = self.compare("ne", PUBLIC.get(self, "%record", "model"), 0), self.load(self.key, "ptr")
+        of_model = f"call ptr @find_in_model(ptr {self.setting}, ptr {self.bound('0')}, ptr {key})"
+        of_function = f"call ptr @find(ptr %self, ptr {self.python('of_frames')}, ptr {key})"
+        route = self.one_of(own, "ptr", of_model, of_function)
         self.store(route, self.route, "ptr")
         self.leave_if(self.null(route), "end")
 

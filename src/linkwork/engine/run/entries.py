@@ -22,8 +22,10 @@ from linkwork.engine.emit.python_calls import (
     SETTING,
     array_makers,
     references_are_known,
+    table_is_known,
 )
 from linkwork.engine.run.memory import address
+from linkwork.model.model import Model
 
 Shape = tuple[int, ...]
 Holder = tuple[Any, ...]
@@ -143,6 +145,7 @@ def setting(forced: int = 0) -> tuple[Words, object]:
     words = {name: id(value) for name, value in (objects | names | {"none": None}).items()}
     create, based = array_makers()
     others = {"forced": forced or address(_NEVER), "create": create, "based": based}
+    others["model"] = id(Model) if table_is_known(Model) else 0
     return SETTING.pack({**words, **others}), (objects, names)
 
 
