@@ -14,12 +14,13 @@ Found = TypeVar("Found")
 
 
 class Served:
-    """An object whose memo's table ``quick`` is in a slot once there is one, where the builtins read it without looking
-    up an attribute.
+    """An object whose memo's tables ``quick`` and ``frames`` are in slots once they were asked for: there the builtins
+    read them without looking up an attribute.
     """
 
-    __slots__ = ("_table",)
+    __slots__ = ("_table", "_table_of_frames")
     _table: dict[str, Any]
+    _table_of_frames: dict[Any, Any]
 
 
 class Memo:

@@ -183,6 +183,7 @@ class Model(Served):
 
     @cached_property
     def _frames(self) -> dict[Any, Any]:
+        object.__setattr__(self, "_table_of_frames", self._memo.frames)
         return self._memo.frames
 
     @cached_property

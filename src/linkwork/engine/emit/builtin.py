@@ -28,6 +28,8 @@ from linkwork.engine.emit.python_calls import (
     RECORD,
     SETTING,
     SYMBOLS,
+    TABLE,
+    TABLE_OF_FRAMES,
     PythonWriter,
     array_fields_are_known,
 )
@@ -208,7 +210,7 @@ class _Public(Builtin):
         of_frames, from_frames = self.by_frames(name), self.label
         self.jump(found)
         self.begin(by_model)
-        of_model = self.call("find_in_model", ("ptr", self.setting), ("ptr", self.item(self.bound, 0)), ("ptr", name))
+        of_model = self.found_in_model(TABLE, "of_model", name)
         self.leave_if(self.null(of_model), "otherwise")
         from_model = self.label
         self.jump(found)
@@ -276,6 +278,11 @@ class _Public(Builtin):
             self.store(item, name, "ptr")
         return self.load(name, "ptr")
 
+    def found_in_model(self, slot: int, table: str, key: str) -> str:
+        """The item of a table of the model, a new reference, or null."""
+        given = ("ptr", self.item(self.bound, 0)), ("i64", slot), ("ptr", self.python(table)), ("ptr", key)
+        return self.call("find_in_model", ("ptr", self.setting), *given)
+
     def by_route(self, arguments: str, present: str) -> None:
         """Return the answer of the route for the call's choices."""
         bound, out = ("ptr", self.bound), ("ptr", self.bound_at("out"))
@@ -286,8 +293,7 @@ class _Public(Builtin):
     def by_frames(self, name: str) -> str:
         key = self.call("key", ("ptr", self.setting), ("ptr", self.bound_at("frames")))
         self.leave_if(self.null(key), "otherwise")
-        model = self.item(self.bound, 0)
-        asked = self.call("find", ("ptr", model), ("ptr", self.python("frames")), ("ptr", key))
+        asked = self.found_in_model(TABLE_OF_FRAMES, "frames", key)
         self.call("Py_DecRef", ("ptr", key))
         self.leave_if(self.null(asked), "otherwise")
         item = self.call("find", ("ptr", asked), ("ptr", self.python("of_frames")), ("ptr", name))

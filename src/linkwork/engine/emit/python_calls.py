@@ -126,7 +126,7 @@ _CLASSES = ("array", "list", "tuple", "dict", "str", "float")
 _OBJECTS = ("none", *_CLASSES, "dtype", "empty", "of_model", "frames", "of_frames")
 SETTING = CallFrame(tuple(("ptr", name) for name in ("forced", "create", "based", "model", *_OBJECTS)))
 """What the builtins are made with: the addresses of a number that is 0 while they may serve, of NumPy's PyArray_New and
-PyArray_SetBaseObject (or 0) and of the class of models (or 0, if their ``TABLE`` is not certain), and Python objects.
+PyArray_SetBaseObject (or 0) and of the class of models (or 0, if its slots are not certain), and Python objects.
 Code refers to Python's functions by name, but to none of its data: that may be out of reach.
 """
 
@@ -139,10 +139,10 @@ CLASS, DATA, AXES, LENGTHS, DTYPE, FLAGS, WEAK_ONES = (_HEAD + offset for offset
 """The offsets of any object's class and of the fields of a NumPy array, as fixed by the ABIs;
 ``array_fields_are_known`` checks them.
 """
-NUMBER = TABLE = _HEAD
-"""The offsets of the number of a Python float, and of the first slot of an object: a model's table
-(``table_is_known``).
-"""
+NUMBER = _HEAD
+"""The offset of the number of a Python float."""
+TABLE, TABLE_OF_FRAMES = _HEAD, _HEAD + 8
+"""The offsets of a model's slots (``tables_are_known``)."""
 FLOAT64 = 12
 """NumPy's type number."""
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x0001, 0x0100, 0x0400
@@ -284,16 +284,18 @@ def array_makers() -> tuple[int, int]:
 
 
 @cache
-def table_is_known(kind: type) -> bool:
-    """Whether objects of a class that is derived from one with the slot ``_table`` have it where generated code reads
-    it: null before it is set.
-    """
+def tables_are_known(kind: type) -> bool:
+    """Whether objects of a class have the slots of a model where generated code reads them, null until they are set."""
     made: Any = object.__new__(kind)
-    table: dict[str, Any] = {}
-    slot = ctypes.c_void_p.from_address(id(made) + TABLE)
-    before = slot.value
-    object.__setattr__(made, "_table", table)
-    return kind.__basicsize__ >= TABLE + 8 and not before and slot.value == id(table)
+    if kind.__basicsize__ < TABLE_OF_FRAMES + 8:
+        return False
+    for name, offset in (("_table", TABLE), ("_table_of_frames", TABLE_OF_FRAMES)):
+        table, slot = dict[Any, Any](), ctypes.c_void_p.from_address(id(made) + offset)
+        before = slot.value
+        object.__setattr__(made, name, table)
+        if before or slot.value != id(table):
+            return False
+    return True
 
 
 @cache

@@ -54,12 +54,14 @@ def _find() -> str:
 
 
 def _find_in_model() -> str:
-    """ptr find_in_model(setting, model, key): the same for the table of a model: the one in its slot, if it is set."""
+    """ptr find_in_model(setting, model, slot, name, key): the same for a table of a model, at the offset of its slot if
+    that is set.
+    """
     w = PythonWriter()
     slot, look, item, found, missing = (w.block(part) for part in ("slot", "look", "item", "found", "missing"))
     w.branch(w.has_type("%model", SETTING.get(w, "%setting", "model")), slot, look)
     w.begin(slot)
-    table = w.field("%model", TABLE, "ptr")
+    table = w.load(w.at("%model", "%slot", "i8"), "ptr")
     w.branch(w.null(table), look, item)
     w.begin(item)
     value = w.call("PyDict_GetItemWithError", ("ptr", table), ("ptr", "%key"))
@@ -71,9 +73,8 @@ def _find_in_model() -> str:
     w.call("PyErr_Clear")
     w.do("ret ptr null")
     w.begin(look)
-    name = SETTING.get(w, "%setting", "of_model")
-    w.do(f"ret ptr {w.call('find', ('ptr', '%model'), ('ptr', name), ('ptr', '%key'))}")
-    return w.function("internal ptr @find_in_model(ptr %setting, ptr %model, ptr %key)")
+    w.do(f"ret ptr {w.call('find', ('ptr', '%model'), ('ptr', '%name'), ('ptr', '%key'))}")
+    return w.function("internal ptr @find_in_model(ptr %setting, ptr %model, i64 %slot, ptr %name, ptr %key)")
 
 
 def _key() -> str:
@@ -250,7 +251,8 @@ class _Routed(PythonWriter):
     def find_route(self) -> None:
         """In the table of the model, which is the first parameter, or of the function."""
         own, key = self.compare("ne", PUBLIC.get(self, "%record", "model"), 0), self.load(self.key, "ptr")
-        of_model = f"call ptr @find_in_model(ptr {self.setting}, ptr {self.bound('0')}, ptr {key})"
+        model, name = self.bound("0"), self.python("of_model")
+        of_model = f"call ptr @find_in_model(ptr {self.setting}, ptr {model}, i64 {TABLE}, ptr {name}, ptr {key})"
         of_function = f"call ptr @find(ptr %self, ptr {self.python('of_frames')}, ptr {key})"
         route = self.one_of(own, "ptr", of_model, of_function)
         self.store(route, self.route, "ptr")

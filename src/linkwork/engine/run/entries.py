@@ -22,7 +22,7 @@ from linkwork.engine.emit.python_calls import (
     SETTING,
     array_makers,
     references_are_known,
-    table_is_known,
+    tables_are_known,
 )
 from linkwork.engine.run.memory import address
 from linkwork.model.model import Model
@@ -145,7 +145,7 @@ def setting(forced: int = 0) -> tuple[Words, object]:
     words = {name: id(value) for name, value in (objects | names | {"none": None}).items()}
     create, based = array_makers()
     others = {"forced": forced or address(_NEVER), "create": create, "based": based}
-    others["model"] = id(Model) if table_is_known(Model) else 0
+    others["model"] = id(Model) if tables_are_known(Model) else 0
     return SETTING.pack({**words, **others}), (objects, names)
 
 
