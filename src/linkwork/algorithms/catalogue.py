@@ -42,7 +42,7 @@ class Algorithm:
     split: Algorithm | None = None
     """The algorithm that replaces it in rolled code, for the mechanism with split links."""
     families: bool = False
-    """Whether it uses ``Body.alone``, so that rolled code must distinguish only children."""
+    """Whether it uses ``Body.alone``, so that rolled code treats only children separately."""
     by_levels: bool = False
     """Whether it assembles the tree pairwise, so that rolled code goes level by level."""
     of_mechanism: bool = True

@@ -71,7 +71,7 @@ class Body(Protocol):
 
     @property
     def alone(self) -> bool:
-        """Whether it is its parent's only child, or the world."""
+        """Whether it is its parent's only child, or its parent is the world."""
 
 
 class Point(Protocol):
