@@ -1,4 +1,4 @@
-"""Public functions: derivatives of dynamics, of frame motions and of momentum.
+"""Public functions of derivatives: of dynamics, of frame motions and of momentum.
 
 All are in the tangent space: column k is the derivative along degree of freedom k, with q moving as
 ``lw.integrate(model, q, δ)`` at δ = 0.

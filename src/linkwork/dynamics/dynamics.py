@@ -1,4 +1,4 @@
-"""Public functions: joint forces, accelerations, mass matrix, energy, momentum."""
+"""Public functions of joint forces, accelerations, mass matrix, energy and momentum."""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ _OF_FRAMES = {"poses", "jacobian", "twists", "stacked_twists", "operational"}
 def evaluate(
     function: str, model: Model, *arguments: Any, frames: Frames | None = None, reference: str = "local", **named: Any
 ) -> Any:
-    """A function of a mechanism over any scalar type: mpmath numbers of 50 digits, dual numbers, CasADi symbols, ...
+    """A function of a mechanism over any scalar type: mpmath numbers of 50 digits, dual numbers, CasADi symbols or
+    traced numbers.
 
     The algorithm's own Python code runs on one state. A scalar needs arithmetic with floats and with its own kind, and
     the comparison ``<``; docs/scalars.md lists the rest, and the libraries whose scalars work as they are.

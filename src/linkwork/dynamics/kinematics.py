@@ -1,4 +1,4 @@
-"""Public functions: configurations, and the placement, velocity and acceleration of frames."""
+"""Public functions of configurations and frame motions."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def jacobian_drift(
 def frame_velocity(
     model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, reference: str = "local", *, out: Array | None = None
 ) -> Array:
-    """The spatial velocity of frames: J v, by one recursion.
+    """The velocity of frames: J v, by one recursion.
 
     Args:
         model: the mechanism.
@@ -248,7 +248,7 @@ def frame_acceleration(
     *,
     out: Array | None = None,
 ) -> Array:
-    """The spatial acceleration of frames: J a + J̇ v.
+    """The acceleration of frames: J a + J̇ v.
 
     Args:
         model: the mechanism.

@@ -1,4 +1,4 @@
-"""Public functions: the operational-space inertia matrix, its inverse, and force responses."""
+"""Public functions of the operational-space inertia matrix: itself, its inverse, and force responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Public functions: Jacobian products of dynamics, in reverse mode (vjp) and in forward mode (jvp).
+"""Public functions of Jacobian products of dynamics: in reverse mode (vjp) and in forward mode (jvp).
 
 Each costs a few times the function itself, O(n), whereas a matrix of derivatives has nv² entries.
 """

@@ -47,16 +47,18 @@ class OperationalSpace:
     gravity: Array
 
     def force(self, acceleration: ArrayLike) -> Array:
-        """F = Λ a + μ + p: the force (..., r), N and N m, that gives the points an acceleration (..., r)."""
+        """F = Λ a + μ + p: the force (..., r), N and N m, that gives the points an ``acceleration`` (..., r), m/s² and
+        rad/s².
+        """
         given = self._vector("acceleration", acceleration, self.inertia.shape[-1])
         return _times(self.inertia, given) + self.coriolis + self.gravity
 
     def torque(self, force: ArrayLike) -> Array:
-        """Jᵀ F: the joint forces (..., nv), N or N m, of a force (..., r) at the points."""
+        """Jᵀ F: the joint forces (..., nv), N or N m, of a ``force`` (..., r), N and N m, at the points."""
         return _times(np.swapaxes(self.jacobian, -1, -2), self._vector("force", force, self.inertia.shape[-1]))
 
     def null_space_torque(self, tau: ArrayLike) -> Array:
-        """Nᵀ τ = τ - Jᵀ J̄ᵀ τ: the part of joint forces (..., nv) that does not accelerate the points."""
+        """Nᵀ τ = τ - Jᵀ J̄ᵀ τ: the part of joint forces (..., nv), N or N m, that does not accelerate the points."""
         given = self._vector("tau", tau, self.jacobian.shape[-1])
         return given - self.torque(_times(np.swapaxes(self.consistent_inverse, -1, -2), given))
 
@@ -218,6 +220,7 @@ def null_space_torque(
         tau: joint forces (..., nv), N or N m.
         frames: m names of ``model.frame_names`` or ``lw.Point`` objects.
         method: for Λ⁻¹, as in ``operational_inertia_inverse``.
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., nv), N or N m.

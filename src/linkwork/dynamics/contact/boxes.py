@@ -165,7 +165,7 @@ def _clipped_face(face: _Face) -> list[tuple[Scalar, Scalar, Vec3]]:
     steep = [absolute(x) for x in face.rows[0].numbers()]
     rows = [_from_largest(steep, row.numbers()) for row in face.rows]
     half = _from_largest(steep, face.other.numbers())
-    away = where_less(0.0, face.sign * rows[0][0], -1.0, 1.0)  # the side that faces the face
+    away = where_less(0.0, face.sign * rows[0][0], -1.0, 1.0)  # the side towards the face
     z, x, y = (
         (p + away * half[0] * row[0], half[1] * row[1], half[2] * row[2])
         for p, row in zip(face.position.numbers(), rows, strict=True)
