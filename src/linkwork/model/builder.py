@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 class Builder:
     """Collects bodies and frames, and builds a Model from them.
 
+    Args:
+        name: name of the mechanism.
+        gravity: gravitational acceleration (3,) in the world's axes, m/s².
+
     Example:
         >>> import linkwork as lw
         >>> builder = lw.Builder("pendulum")

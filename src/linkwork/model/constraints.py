@@ -162,7 +162,7 @@ class Ball(Constraint):
 
 @dataclass(frozen=True)
 class Hinge(Constraint):
-    """The origins coincide, and so does an axis, "x", "y", "z" or three numbers, which is the same in a and b."""
+    """The origins coincide, and so does an ``axis``, "x", "y", "z" or three numbers, which is the same in a and b."""
 
     placement: Placed = field(default_factory=HERE)  # repeated for mypy, which mistakes the type of an inherited field
     axis: str | Sequence[float] = "z"
@@ -185,7 +185,7 @@ class Hinge(Constraint):
 
 @dataclass(frozen=True)
 class PointOnPlane(Constraint):
-    """The origin of a stays in a plane through b with a normal, "x", "y", "z" or three numbers in b's axes."""
+    """The origin of a stays in a plane through b with a ``normal``, "x", "y", "z" or three numbers in b's axes."""
 
     placement: Placed = field(default_factory=HERE)  # repeated for mypy, which mistakes the type of an inherited field
     normal: str | Sequence[float] = "z"
@@ -208,7 +208,7 @@ _FLAT = 1e-8
 
 @dataclass(frozen=True)
 class Rolling(Constraint):
-    """A disc or a ball rolls on a plane without slipping: a nonholonomic constraint.
+    """A disc or a ball rolls on a plane without slipping: nonholonomic, as its final configuration depends on its path.
 
     The centre of the disc is the origin of a; its ``axis`` is "x", "y", "z" or three numbers in a's axes, or None for a
     ball. The plane goes through b and has a ``normal`` in b's axes. The contact point neither slides on the plane nor

@@ -37,7 +37,7 @@ class Sphere:
 
 @dataclass(frozen=True)
 class Capsule:
-    """A cylinder along z with hemispherical ends: its ``radius`` and half the cylinder's length (m)."""
+    """A cylinder along z with hemispherical ends: its ``radius`` and ``half_length``, that of the cylinder (m)."""
 
     radius: float
     half_length: float
@@ -49,7 +49,7 @@ class Capsule:
 
 @dataclass(frozen=True)
 class Cylinder:
-    """A cylinder along z: its ``radius`` and half its length (m)."""
+    """A cylinder along z: its ``radius`` and ``half_length`` (m)."""
 
     radius: float
     half_length: float
@@ -61,7 +61,7 @@ class Cylinder:
 
 @dataclass(frozen=True)
 class Box:
-    """A box with faces normal to x, y and z: its half sides (m)."""
+    """A box with faces normal to x, y and z: its ``half_sides`` (m)."""
 
     half_sides: tuple[float, float, float]
 
@@ -71,7 +71,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Ellipsoid:
-    """An ellipsoid with axes along x, y and z: its semi-axes (m)."""
+    """An ellipsoid with axes along x, y and z: ``half_axes``, its semi-axes (m)."""
 
     half_axes: tuple[float, float, float]
 

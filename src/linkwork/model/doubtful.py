@@ -1,7 +1,7 @@
 """Joints for which rounding could hide that they move no inertia.
 
 The inertia that a joint moves, a pivot of the mass matrix's factors, is never less than that of its own body, and its
-rounding error is bounded by the inertia of the whole subtree. A joint whose own body exceeds that bound can never be
+rounding error never more than that of the whole subtree's inertia. A joint whose own body is above that can never be
 singular, in any state, and its pivots need no check; the others are doubtful. Real robots have hardly any, so code pays
 for the check only where a body is massless or a point, or lighter than the bodies it carries by fourteen digits.
 """

@@ -30,7 +30,7 @@ def merge_fixed(model: Model) -> Model:
         model: the mechanism.
 
     Returns:
-        A new model without fixed joints.
+        The model without fixed joints.
 
     Example:
         >>> import linkwork as lw

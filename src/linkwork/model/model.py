@@ -77,8 +77,8 @@ class Body:
 
 @dataclass(frozen=True)
 class Frame:
-    """A named frame on a body. ``body`` is its number in the tree that algorithms traverse, where the world is 0: one
-    more than its index in ``model.body_names``. ``model.body_of(name)`` returns its name.
+    """A named frame at a ``placement`` on a body. ``body`` is its number in the tree that algorithms traverse, where
+    the world is 0: one more than its index in ``model.body_names``. ``model.body_of(name)`` returns its name.
 
     ``kind`` is the origin of its name: "link", a body or a link of a file that is merged into one; "joint"; or
     "frame", a frame that was named explicitly.
@@ -107,7 +107,7 @@ class Model:
     """A mechanism: bodies in an order in which parents come first, named frames, and gravity.
 
     Made by ``lw.load``, ``lw.Builder`` or ``lw.mechanisms``. It is immutable, can be pickled and compared, and holds
-    no state of any computation.
+    no state of any computation. ``gravity`` is the gravitational acceleration in the world's axes, m/s².
     """
 
     name: str
