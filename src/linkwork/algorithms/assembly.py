@@ -13,7 +13,7 @@ A branch that hangs on a link responds with a force to the acceleration of that 
     hung      Y = K M_FF Kᵀ,                 r = K (z_F - c),            B = K M_Fl,   B_A = -K Xᵀ
     gathered  M, z of two sets of branches, added up
     closed    Y = M_ll,                      r = z_l,                    B = M_l
-    then      M -= Bᵀ Y⁻¹ B,   z₀ -= Bᵀ Y⁻¹ r                                    for what is joined, hung or closed
+    then      M -= Bᵀ Y⁻¹ B,   z₀ -= Bᵀ Y⁻¹ r                                    for joined, hung and closed
     back      n or λ = -Y⁻¹ (r + B x),   Kᵀ n to the child, -X Kᵀ n to the parent
 
 The motion of the links is assembled beforehand in the same way: X, V over two stretches of a path are X X′, X′ᵀ V + V′.

@@ -6,7 +6,7 @@ joint, coupled to those before and behind it. Side branches are part of the chai
 With K = (h^⊥)ᵀ, K_J h = 1, Xᵀ from parent to child, X the other way, and i - 1 for the body before i on the chain:
 
     along     R, ω of all bodies, by parallel prefix of (R, ω)∘(R′, ω′) = (RR′, R′ᵀω + ω′)
-    parallel  c = what a - Xᵀ aₚ is at q̈ = 0,   Iᴬ = I,   pᴬ = (ω × (ω × h), ω × I ω) - f             h: first moment
+    parallel  c = a - Xᵀ aₚ at q̈ = 0,   Iᴬ = I,   pᴬ = (ω × (ω × h), ω × I ω) - f                     h: first moment
     inward    Iᴬ, pᴬ of the side branches, level by level, up to the bodies of the chain
     parallel  W = (Iᴬ)⁻¹,   t = K_Jᵀ τ - Xᵢ₊₁ (K_Jᵀ τ)ᵢ₊₁ - pᴬ,   u = W t                             Eqs. 11, 16
     parallel  Y = K (W + Xᵀ Wᵢ₋₁ X) Kᵀ,   E = -K Xᵀ Wᵢ₋₁ Kᵢ₋₁ᵀ,   r = K (c - u + Xᵀ uᵢ₋₁)              T₂ᵀ I⁻¹ T₂

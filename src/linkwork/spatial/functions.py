@@ -1,4 +1,4 @@
-"""Sine, cosine, arc tangent, square root and selection over any scalar, and the decorator for elementary functions.
+"""Sine, cosine, arc tangent, square root and selection over any scalar: with the decorator for elementary functions.
 
 One implementation serves Python floats, NumPy arrays and traced values, so that the interpreter and compiled code give
 the same bits; an mpmath number is passed to its own context, which works at its own precision. ``elementary`` turns an

@@ -62,7 +62,7 @@ class RigidMobility(Numbers):
         return RigidMobility(self.per_mass, back.apply(self.com - x.translation), self.turning.congruence(back))
 
     def felt(self, x: Transform) -> Mobility:
-        """The same as 21 numbers, with the linear block rotated last: along a body's own axes most numbers are zero."""
+        """``to_child`` as 21 numbers, its linear block rotated last: along a body's own axes most numbers are zero."""
         turned = self.to_child(x).full()
         there = RigidMobility(self.per_mass, self.com - x.translation, self.turning).full()
         return Mobility(there.linear.congruence(x.rotation.transpose()), turned.cross, turned.angular)

@@ -1,4 +1,4 @@
-"""Spatial motion and force vectors, which are dual to each other: [linear; angular]."""
+"""Motions and forces: the two kinds of spatial vector, dual to each other, [linear; angular]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets of wrenches that a joint can transmit, as columns in the child's frame; the dual of a motion subspace.
+"""Sets of wrenches: those that a joint can transmit, as columns in the child's frame; the dual of a motion subspace.
 
 ``SelectedWrenches`` are along coordinate directions, ``AnyWrenches`` are arbitrary. The last ones of a set may
 represent rotors: the wrench of a rotor of inertia r when the joint accelerates, scaled by √r so that its compliance is
