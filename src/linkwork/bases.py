@@ -38,7 +38,9 @@ in the metric M.
 
 
 def change_of_basis(M: ArrayLike, S1: ArrayLike | None = None, T2: ArrayLike | None = None) -> ChangeOfBasis:
-    """The subspaces of Eq. 1 with the bases of Eq. 2, from M and one of S₁ and T₂, or both.
+    """The dual bases in which M is block-diagonal, from M and one of S₁ and T₂, or both.
+
+    They are the bases of Eq. 2 for the subspaces of Eq. 1.
 
     Args:
         M: symmetric and positive definite (..., n, n).
@@ -160,7 +162,7 @@ class ChangeOfBasis:
         return self.S1 @ _divided(self.inertia, _t(self.S1)), self.S2 @ _t(self._answer)
 
     def constrained(self, v: ArrayLike) -> Array:
-        """u = S₁ (S₁ᵀ M S₁)⁻¹ S₁ᵀ v: the motion in S₁ that v causes, Eq. 7."""
+        """u = S₁ (S₁ᵀ M S₁)⁻¹ S₁ᵀ v: the motion (..., n) in S₁ that v (..., n) causes, Eq. 7."""
         return _apply(self.S1, _solve(self.inertia, _apply(_t(self.S1), self._vector(v))))
 
     def constrained_by_difference(self, v: ArrayLike) -> Array:
@@ -169,11 +171,13 @@ class ChangeOfBasis:
         return free - _apply(self._answer, _solve(self.mobility, _apply(_t(self.T2), free)))
 
     def constraint_force(self, v: ArrayLike) -> Array:
-        """v_c ∈ T₂, with M u = v + v_c for the motion u in S₁."""
+        """v_c ∈ T₂ (..., n), with M u = v + v_c for the motion u in S₁."""
         return -_apply(self.T2, _apply(_t(self.S2), self._vector(v)))
 
     def coordinates(self, beta: ArrayLike, T1: ArrayLike | None = None) -> Array:
-        """α₁ of u = S₁ α₁ for an input v with S₁ᵀ v = β₁ (..., r), by Eq. 10 with any T₁′ (``any_T1``), or T₁."""
+        """α₁ (..., r) of u = S₁ α₁ for an input v with S₁ᵀ v = ``beta`` = β₁ (..., r), by Eq. 10 with any T₁′
+        (``any_T1``) as ``T1`` (..., n, r); T₁ if left out.
+        """
         t1 = self.T1 if T1 is None else _moderate("T1", T1)
         if t1.shape[-2:] != self.S1.shape[-2:] or not go_together(t1.shape[:-2], self.S1.shape[:-2]):
             raise ArgumentError(f"T1 must have shape (..., {self.S1.shape[-2]}, {self.S1.shape[-1]}), not {t1.shape}")
