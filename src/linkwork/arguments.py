@@ -1,8 +1,8 @@
-"""What a user gives made into checked numbers, arrays, names and paths, or a clear error: one rule for all modules.
+"""Conversion of user input to checked numbers, arrays, names and paths, with clear errors: one rule for all modules.
 
-A number is a finite real one: an int or float of Python or NumPy, or anything else that ``float`` takes, but no text,
-no truth value and nothing complex. An array holds such numbers and nothing that is masked. Each function takes what the
-thing is called in a message, and the error to raise: ``ArgumentError``, or ``ModelError`` for a part of a mechanism.
+A number is finite and real: an int or float of Python or NumPy, or anything else that ``float`` accepts, except
+strings, booleans and complex numbers. An array holds such numbers and is not masked. Each function takes the name of
+the value for messages, and the error to raise: ``ArgumentError``, or ``ModelError`` for a part of a mechanism.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 _LONGEST_PATH = 4096
 
-# Names that have changed
+# Deprecated names
 
 
 def old_name(old: str, new: str, above: int = 3) -> None:
-    """Warn of a name that goes with the next release, at the call that is so many frames above."""
+    """Warn of a name that the next release removes, at the call ``above`` frames up."""
     message = f"{old} is called {new} now; the old name goes with the next release"
     warnings.warn(message, LinkworkWarning, stacklevel=above)
 
 
 def with_old_names(**names: str) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
-    """A function that takes arguments by their old names, too, with a warning: old=new."""
+    """Decorator: accept arguments also by their old names, with a warning: old=new."""
 
     def made(function: Callable[Given, Result]) -> Callable[Given, Result]:
         @wraps(function)
@@ -68,7 +68,7 @@ def finite(what: str, value: Any, error: Kind = ArgumentError) -> float:
 
 
 def positive(what: str, value: Any, unit: str = "", most: float = inf) -> float:
-    """A number that is positive and finite, and at most ``most``."""
+    """A positive, finite number of at most ``most``."""
     number = real(value)
     if not 0.0 < number < inf:
         raise ArgumentError(f"{what} must be a positive number{unit and f' of {unit}'}, not {shown(value)}")
@@ -78,7 +78,7 @@ def positive(what: str, value: Any, unit: str = "", most: float = inf) -> float:
 
 
 def seconds(what: str, value: Any) -> float:
-    """A time that is positive and finite."""
+    """A positive, finite time (s)."""
     return positive(what, value, "seconds")
 
 
@@ -100,7 +100,7 @@ def integer(what: str, value: Any, least: int, most: int | None = None) -> int:
 
 
 def is_integer(value: Any) -> bool:
-    """Whether it is an integer of Python or NumPy; a truth value and a time are none."""
+    """Whether it is an integer of Python or NumPy; booleans and times are not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 
@@ -112,7 +112,7 @@ def switch(what: str, value: Any, hint: str = "") -> bool:
 
 
 def real(value: Any) -> float:
-    """The value as a float; NaN if it is no real number, or one beyond all floats."""
+    """The value as a float; NaN if it is not a real number, or beyond the range of floats."""
     if type(value) is float:
         return value
     if isinstance(value, str | bytes | bytearray | bool | complex):
@@ -121,7 +121,7 @@ def real(value: Any) -> float:
         return nan
     try:
         return float(value)
-    except Exception:  # whatever an object's own conversion raises
+    except Exception:  # anything that an object's own conversion raises
         return nan
 
 
@@ -129,14 +129,14 @@ def real(value: Any) -> float:
 
 
 def all_floats(values: Sequence[Any]) -> bool:
-    """Whether they are Python's own floats, which need no conversion."""
+    """Whether they are Python floats, which need no conversion."""
     return set(map(type, values)) == {float}
 
 
 def several(what: str, values: Any, count: int, error: Kind = ArgumentError) -> list[float]:
-    """So many finite numbers."""
+    """``count`` finite numbers."""
     if type(values) in (list, tuple) and len(values) == count and all_floats(values) and all(map(isfinite, values)):
-        return list(values)  # the short way for most
+        return list(values)  # the fast path
     numbers = _each(values, count)
     if numbers is None:
         raise error(f"{what} must be {count} number(s), not {shown(values)}")
@@ -148,7 +148,7 @@ def several(what: str, values: Any, count: int, error: Kind = ArgumentError) -> 
 
 
 def one_or_each(what: str, value: Any, count: int, error: Kind = ArgumentError) -> tuple[float, ...]:
-    """So many numbers from one for all, or one each; infinite is allowed, not a number is not."""
+    """``count`` numbers, from one for all or one each; infinite values are allowed, NaN is not."""
     if type(value) is float and not isnan(value):
         return (value,) * count
     number = real(value)
@@ -164,12 +164,12 @@ def one_or_each(what: str, value: Any, count: int, error: Kind = ArgumentError) 
 
 
 def _each(values: Any, count: int) -> list[float] | None:
-    """Each of some values as a number, up to one more than wanted; None if there is one that is none, not even NaN."""
+    """The values as numbers, at most one more than ``count``; None if any is not a number; NaN is one."""
     if isinstance(values, str | bytes | bytearray | dict | set | frozenset) or masked(values):
         return None
     try:
         listed = list(islice(values, count + 1))
-    except Exception:  # whatever an object's own iterator raises
+    except Exception:  # anything that an object's own iterator raises
         return None
     numbers = [real(value) for value in listed]
     nonsense = (isnan(number) and not _is_nan(value) for number, value in zip(numbers, listed, strict=True))
@@ -188,12 +188,12 @@ def _how_many(values: Any, count: int) -> str:
 
 
 def array(what: str, value: Any, last: tuple[int, ...] | None = None) -> Array:
-    """A float64 array of real numbers, which may be the one that was given; messages name its last axes."""
+    """A float64 array of real numbers, possibly the given one; messages name its last axes."""
     if masked(value):
         raise ArgumentError(f"{what} has masked numbers; fill them, as with .filled(0.0), or leave them out")
     try:
         given = np.asarray(value)
-    except Exception as error:  # whatever an object's own conversion raises
+    except Exception as error:  # anything that an object's own conversion raises
         raise ArgumentError(f"{what} cannot be made an array{_shape(' of', last)}: {error}") from None
     if given.dtype.kind not in "fiu" and not (given.dtype.kind == "b" and given.size == 0):
         raise ArgumentError(
@@ -220,7 +220,7 @@ def finite_array(what: str, value: Any) -> Array:
 
 
 def all_finite(numbers: Array) -> bool:
-    """Whether all numbers are finite; those that a broadcast repeats are looked at once."""
+    """Whether all numbers are finite; the repetitions of a broadcast are checked once."""
     return bool(np.isfinite(once(numbers)).all())
 
 
@@ -231,7 +231,7 @@ def once(numbers: Array) -> Array:
 
 def masked(value: Any) -> bool:
     """Whether a masked array hides some of its numbers, or a list has a masked one."""
-    ma = sys.modules.get("numpy.ma")  # NumPy imports it where it is used first
+    ma = sys.modules.get("numpy.ma")  # NumPy imports it on first use
     if ma is None:
         return False
     if isinstance(value, list | tuple):
@@ -243,13 +243,13 @@ def masked(value: Any) -> bool:
 
 
 def go_together(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Whether leading (batch) dimensions broadcast."""
+    """Whether leading (batch) dimensions broadcast with each other."""
     return all(m == n or 1 in (m, n) for m, n in zip(reversed(a), reversed(b), strict=False))
 
 
 @contextmanager
 def memory_for(what: str, shape: Iterable[int]) -> Iterator[None]:
-    """Where memory runs out, say what was to be kept in it."""
+    """If memory runs out, raise an error that says what it was for."""
     try:
         yield
     except MemoryError:
@@ -271,20 +271,18 @@ def choice(what: str, value: Any, options: Sequence[str], error: Kind = Argument
 
 
 def text(what: str, value: Any, error: Kind = ArgumentError) -> str:
-    """A name: text that can be written to any file."""
+    """A name: text that can be encoded in any file."""
     if not isinstance(value, str):
         raise error(f"{what} must be text, not {shown(value)}")
     return value
 
 
 def file_path(what: str, value: Any) -> Path:
-    """A path of a file."""
+    """The path of a file."""
     try:
         path = Path(os.fsdecode(value))
         os.fsencode(path)
-    except (
-        Exception
-    ):  # no path at all, characters that no file's name can have, or whatever an object's own path raises
+    except Exception:  # not a path, characters that no file name can have, or anything that an object's own path raises
         path = Path("\0")
     if "\0" in str(path) or not path.name or len(str(path)) > _LONGEST_PATH:
         raise ArgumentError(f"{what} must be the path of a file, not {shown(value)}")

@@ -1,4 +1,4 @@
-"""The change-of-basis technique: a symmetric positive definite mapping taken apart by a subspace of its domain.
+"""The change-of-basis technique: a decomposition of a symmetric positive definite mapping by a subspace of its domain.
 
 U and V are dual vector spaces of dimension n (motions and forces, say), M: U → V is symmetric and positive definite,
 and S₁ ⊂ U has dimension r. Then there are S₂, T₁, T₂, unique as spaces, with
@@ -6,14 +6,14 @@ and S₁ ⊂ U has dimension r. Then there are S₂, T₁, T₂, unique as space
     S₁ ⊕ S₂ = U,   T₁ ⊕ T₂ = V,   T₁ = M S₁,   T₂ = M S₂,   S₁ ⊥ T₂,   S₂ ⊥ T₁                              Eq. 1
     [S₁ S₂]ᵀ [T₁ T₂] = 1:   T₂ = S₁^⊥,   T₁ = M S₁ (S₁ᵀ M S₁)⁻¹,   S₂ = M⁻¹ T₂ (T₂ᵀ M⁻¹ T₂)⁻¹              Eq. 2
 
-and in the basis that they are, M is block-diagonal: two systems that know nothing of each other. If M is the inertia of
+and in this basis M is block-diagonal: two decoupled systems. If M is the inertia of
 a mechanism and S₁ the accelerations that a constraint permits, one of them is free and the other immobilised:
 
     constrained = unconstrained - immobilised:   S₁ (S₁ᵀMS₁)⁻¹ S₁ᵀ = M⁻¹ - M⁻¹T₂ (T₂ᵀM⁻¹T₂)⁻¹ T₂ᵀM⁻¹           Eq. 8
 
 Featherstone, Fijany, A technique for analysing constrained rigid-body systems, and its application to the Constraint
 Force Algorithm, 1999, sections 2 and 3. "Reciprocal" (⊥) is a relation between U and V; neither has an inner product,
-so no result here depends on units or on the choice of a basis. Nor does what is taken for independent: M measures
+so no result here depends on units or on the choice of a basis. Nor does the test of independence: M measures
 lengths and angles in U, and M⁻¹ in V. Every array may have leading batch dimensions.
 """
 
@@ -29,30 +29,32 @@ from linkwork.errors import ArgumentError, SingularError
 from linkwork.properties import cached_property
 
 SYMMETRY = 1e-10
-"""How far M may be from its transpose, relative to its largest number."""
+"""The largest difference between M and its transpose, relative to its largest entry."""
 _LARGEST = 1e100
 RANK = 1e-12
-"""Of columns scaled to one length as M measures it, the smallest singular value that still counts, relative to the
-largest.
+"""The smallest singular value, relative to the largest, of independent columns, which are first scaled to equal length
+in the metric M.
 """
 
 
 def change_of_basis(M: ArrayLike, S1: ArrayLike | None = None, T2: ArrayLike | None = None) -> ChangeOfBasis:
-    """The subspaces of Eq. 1 with the bases of Eq. 2, from M and one of S₁ and T₂, or both.
+    """The dual bases in which M is block-diagonal, from M and one of S₁ and T₂, or both.
+
+    They are the bases of Eq. 2 for the subspaces of Eq. 1.
 
     Args:
         M: symmetric and positive definite (..., n, n).
         S1: independent columns that span a subspace of U (..., n, r), for instance the motions that a constraint
             permits.
-        T2: independent columns that span a subspace of V (..., n, n - r), for instance the forces of a constraint; they
-            must be reciprocal to S1. Whichever is left out is computed from the other.
+        T2: independent columns that span a subspace of V (..., n, n - r), for instance the constraint forces; they
+            must be reciprocal to S1. If one of S1 and T2 is left out, it is computed from the other.
 
     Returns:
-        The bases, and what they make of M; see ChangeOfBasis.
+        The bases, and the decomposition of M; see ``ChangeOfBasis``.
 
     Raises:
-        ArgumentError: wrong shapes, M not symmetric positive definite, S1 and T2 not reciprocal.
-        SingularError: columns that depend on each other.
+        ArgumentError: if shapes are wrong, M is not symmetric positive definite, or S1 and T2 are not reciprocal.
+        SingularError: if columns are linearly dependent.
 
     Example:
         >>> import linkwork as lw
@@ -70,7 +72,7 @@ def change_of_basis(M: ArrayLike, S1: ArrayLike | None = None, T2: ArrayLike | N
 
 
 def _spanned(matrix: Array, S1: ArrayLike | None, T2: ArrayLike | None) -> ChangeOfBasis:
-    """The bases for M and the columns that are given."""
+    """The bases for M and the given columns."""
     n = matrix.shape[-1]
     s1, t2 = (None if x is None else _columns(name, x, n) for name, x in (("S1", S1), ("T2", T2)))
     s1 = _reciprocal_complement(t2) if s1 is None and t2 is not None else s1
@@ -160,20 +162,22 @@ class ChangeOfBasis:
         return self.S1 @ _divided(self.inertia, _t(self.S1)), self.S2 @ _t(self._answer)
 
     def constrained(self, v: ArrayLike) -> Array:
-        """u = S₁ (S₁ᵀ M S₁)⁻¹ S₁ᵀ v: the motion in S₁ that v causes, Eq. 7."""
+        """u = S₁ (S₁ᵀ M S₁)⁻¹ S₁ᵀ v: the motion (..., n) in S₁ that v (..., n) causes, Eq. 7."""
         return _apply(self.S1, _solve(self.inertia, _apply(_t(self.S1), self._vector(v))))
 
     def constrained_by_difference(self, v: ArrayLike) -> Array:
-        """The same as unconstrained less immobilised motion: M⁻¹ v - M⁻¹T₂ (T₂ᵀM⁻¹T₂)⁻¹ T₂ᵀM⁻¹ v, Eq. 9."""
+        """The same as the unconstrained minus the immobilised motion: M⁻¹ v - M⁻¹T₂ (T₂ᵀM⁻¹T₂)⁻¹ T₂ᵀM⁻¹ v, Eq. 9."""
         free = _solve(self.M, self._vector(v))
         return free - _apply(self._answer, _solve(self.mobility, _apply(_t(self.T2), free)))
 
     def constraint_force(self, v: ArrayLike) -> Array:
-        """v_c ∈ T₂, with M u = v + v_c for the motion u in S₁."""
+        """v_c ∈ T₂ (..., n), with M u = v + v_c for the motion u in S₁."""
         return -_apply(self.T2, _apply(_t(self.S2), self._vector(v)))
 
     def coordinates(self, beta: ArrayLike, T1: ArrayLike | None = None) -> Array:
-        """α₁ of u = S₁ α₁ for an input v with S₁ᵀ v = β₁ (..., r), by Eq. 10 with any T₁′ (``any_T1``), or T₁."""
+        """α₁ (..., r) of u = S₁ α₁ for an input v with S₁ᵀ v = ``beta`` = β₁ (..., r), by Eq. 10 with any T₁′
+        (``any_T1``) as ``T1`` (..., n, r); T₁ if left out.
+        """
         t1 = self.T1 if T1 is None else _moderate("T1", T1)
         if t1.shape[-2:] != self.S1.shape[-2:] or not go_together(t1.shape[:-2], self.S1.shape[:-2]):
             raise ArgumentError(f"T1 must have shape (..., {self.S1.shape[-2]}, {self.S1.shape[-1]}), not {t1.shape}")
@@ -255,7 +259,7 @@ def _columns(name: str, value: ArrayLike, n: int) -> Array:
 
 
 def _independent(name: str, measured: Array) -> None:
-    """Refuse columns that depend on each other, given in coordinates in which M is the identity."""
+    """Raise an error for linearly dependent columns, given in coordinates in which M is the identity."""
     if not measured.size:
         return
     even = _evened(measured)
@@ -269,11 +273,11 @@ def _independent(name: str, measured: Array) -> None:
 
 
 def _evened(columns: Array) -> Array:
-    """Columns whose largest number is 1, so that no square vanishes or becomes infinite."""
+    """Columns scaled to a largest entry of 1, so that squares neither underflow nor overflow."""
     return np.asarray(columns / np.abs(columns).max(axis=-2, keepdims=True, initial=0.0))
 
 
 def _reciprocal_complement(columns: Array) -> Array:
-    """A basis of what is reciprocal to the columns."""
+    """A basis of the reciprocal complement of the columns."""
     q, _ = np.linalg.qr(columns, mode="complete")
     return np.asarray(q[..., columns.shape[-1] :])

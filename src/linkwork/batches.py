@@ -1,4 +1,4 @@
-"""Batches: arguments with leading axes brought together, results written where the caller wants them."""
+"""Batches: broadcasting of arguments with leading axes, and results written to the caller's arrays."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from linkwork.errors import ArgumentError
 
 FLOAT64 = np.dtype(np.float64)
 _SMALL = 2**20
-"""Numbers of an argument that may be copied before anything is known of it."""
+"""The largest number of elements of an argument that may be copied before it is checked."""
 
 Given = tuple[Array, int]
-"""An argument as an array, and how many axes of it are one state's."""
+"""An argument as an array, and the number of its axes that belong to one state."""
 
 
 def broadcast(names: Sequence[str], leading: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The leading (batch) dimensions of arguments brought together, or an error that names them."""
+    """The broadcast leading (batch) dimensions of arguments, or an error that names them."""
     different = set(leading) - {()}
     try:
         return np.broadcast_shapes(*different) if len(different) > 1 else next(iter(different), ())
@@ -31,11 +31,11 @@ def broadcast(names: Sequence[str], leading: Sequence[tuple[int, ...]]) -> tuple
 
 
 def spread(array: Array, axes: int, batch: tuple[int, ...]) -> Array:
-    """The array with all leading dimensions, given how many axes are one state's."""
+    """The array broadcast to all leading dimensions; its last ``axes`` belong to one state."""
     shape = (*batch, *array.shape[array.ndim - axes :])
     try:
         return array if array.shape == shape else np.broadcast_to(array, shape)
-    except ValueError:  # of what NumPy counts with
+    except ValueError:  # beyond the size that NumPy can index
         raise ArgumentError(f"a batch of {batch} states is larger than any array can be") from None
 
 
@@ -46,9 +46,9 @@ def as_out(
     arguments: Sequence[Given | None],
     values: Sequence[Any] = (),
 ) -> list[Array]:
-    """The arrays that results of these shapes are to be written into, or an error that says why they cannot be.
+    """The arrays to which results of these shapes are written, or an error that says why they cannot be.
 
-    They must not overlap ``arguments`` of these names, nor the ``values`` that the user gave for them.
+    They must not overlap ``arguments`` of these names, nor the user's ``values`` for them.
     """
     if len(shapes) > 1 and not (isinstance(out, tuple) and len(out) == len(shapes)):
         came = f"a tuple of {len(out)}" if isinstance(out, tuple) else type(out).__name__
@@ -75,8 +75,8 @@ def as_out(
 
 
 def put_into(out: Any, *results: Array, apart: Mapping[str, Any] = MappingProxyType({})) -> Any:
-    """Results copied into ``out``, which is returned; the results themselves, one or a tuple, if it is None. It must
-    not overlap arguments that are to stay ``apart``.
+    """Copy results to ``out`` and return it; if it is None, return the results themselves, one or a tuple. ``out`` must
+    not overlap the arguments in ``apart``.
     """
     if out is None:
         return results[0] if len(results) == 1 else results
@@ -87,7 +87,7 @@ def put_into(out: Any, *results: Array, apart: Mapping[str, Any] = MappingProxyT
 
 
 def all_converted(values: Sequence[Any], out: Any) -> list[Any]:
-    """Each converted; but what shares memory with ``out`` as it is, for the checks to say so."""
+    """Each value converted, except those that share memory with ``out``, which the checks report."""
     if out is None:
         return [converted(value) for value in values]
     targets = [each for each in (out if isinstance(out, tuple) else (out,)) if isinstance(each, np.ndarray)]
@@ -103,14 +103,14 @@ def all_converted(values: Sequence[Any], out: Any) -> list[Any]:
 
 
 def converted(value: Any) -> Any:
-    """Real numbers as a contiguous float64 array; all else as it is, for the checks to say what is wrong."""
+    """Real numbers as a contiguous float64 array; anything else unchanged, for the checks to report."""
     kind = type(value)
     if kind is list or kind is tuple:
         if masked(value):
             return value
         try:
             array = np.asarray(value)
-        except Exception:  # whatever an object's own conversion raises
+        except Exception:  # anything that an object's own conversion raises
             return value
     elif kind is np.ndarray:
         array = value
@@ -126,7 +126,7 @@ def converted(value: Any) -> Any:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a builtin takes it as it is."""
+    """Whether a builtin accepts it without conversion."""
     return type(value) is np.ndarray and value.dtype is FLOAT64 and value.flags.c_contiguous
 
 
@@ -134,13 +134,13 @@ def plain(array: Array, axes: int, batch: tuple[int, ...]) -> Array:
     """The array, contiguous, with all leading axes or none."""
     if array.ndim > axes:
         array = spread(array, axes, batch)
-        if not any(array.strides[: len(batch)]):  # all states are the same
+        if not any(array.strides[: len(batch)]):  # all states are equal
             array = array[(0,) * len(batch)]
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
 def rows_of(array: Array, axes: int, states: int) -> Array:
-    """(states, numbers of one state) of such an array: contiguous, or one row for all states."""
+    """The array as (states, numbers of one state): contiguous, or one row for all states."""
     if array.ndim > axes:
         return array.reshape(states, -1)
     one = array.reshape(1, -1)

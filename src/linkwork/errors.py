@@ -3,12 +3,12 @@
     LinkworkError
     ├── ArgumentError (ValueError)       an argument of a call: shape, dtype, not finite, unknown option
     │   └── UnknownNameError (KeyError)  a joint, body, frame or mechanism that the model does not have
-    ├── ModelError (ValueError)          a mechanism that cannot be
+    ├── ModelError (ValueError)          an invalid mechanism
     │   └── FormatError                  a model file, with file, line, column and element
-    ├── FileError (OSError)               a file that cannot be written, with what the system says of it
+    ├── FileError (OSError)               a file that cannot be written, with the system's reason
     │   └── ProtectedFileError (PermissionError)
     ├── SingularError (ArithmeticError)  a state or a model for which the result does not exist
-    │   └── SimulationError              a simulation that cannot go on, with time, joint and the motion so far
+    │   └── SimulationError              a simulation that cannot continue, with time, joint and the motion so far
     ├── TracingError (TypeError)         a function that cannot be compiled, with file and line
     └── MissingExtraError (ImportError)  an optional package that a call needs
 
@@ -25,11 +25,11 @@ from pathlib import Path
 from types import FrameType, TracebackType
 
 _LONGEST, _LONGEST_PATH = 300, 4096
-"""Characters of a value, and of a path, in a message."""
+"""The most characters of a value, and of a path, in a message."""
 
 
 class LinkworkError(Exception):
-    """Base of all errors of linkwork."""
+    """The base class of all errors of linkwork."""
 
 
 class ArgumentError(LinkworkError, ValueError):
@@ -37,7 +37,7 @@ class ArgumentError(LinkworkError, ValueError):
 
 
 class UnknownNameError(ArgumentError, KeyError):
-    """A name that the model does not have; the message suggests near ones."""
+    """A name that the model does not have; the message suggests similar ones."""
 
     def __init__(self, kind: str, name: object, known: Iterable[str], owner: str, hint: str = "") -> None:
         super().__init__(f"{owner} has no {kind} named {shown(name)}{hint or suggestion(name, known)}")
@@ -50,13 +50,13 @@ class UnknownNameError(ArgumentError, KeyError):
 
 
 class ModelError(LinkworkError, ValueError):
-    """A mechanism that cannot be: a loop, a doubled name, an impossible inertia."""
+    """An invalid mechanism: a loop, a duplicate name, an impossible inertia."""
 
 
 class FormatError(ModelError):
     """A model file that cannot be read.
 
-    Attributes: ``path``, ``line`` and ``column`` (from 1, or None where the place is not known) and ``element``.
+    Attributes: ``path``, ``line`` and ``column`` (from 1, or None if the position is not known) and ``element``.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class FormatError(ModelError):
 class FileError(LinkworkError, OSError):
     """A file that cannot be written: a missing permission, a folder in its place, a full disk.
 
-    Attributes: ``filename``, and ``errno`` and ``strerror``, which the system says.
+    Attributes: ``filename``, and the system's ``errno`` and ``strerror``.
     """
 
 
 class ProtectedFileError(FileError, PermissionError):
-    """A file that may not be written."""
+    """A file without write permission."""
 
 
 class SingularError(LinkworkError, ArithmeticError):
@@ -87,7 +87,7 @@ class SingularError(LinkworkError, ArithmeticError):
 
 
 class SimulationError(SingularError):
-    """A simulation that cannot go on: it has blown up, or a torque is not a number.
+    """A simulation that cannot continue: it has diverged, or a torque is not a number.
 
     Attributes: ``time`` (s), ``joint`` (its name, or None) and ``trajectory``, the ``lw.Trajectory`` up to there.
     """
@@ -119,14 +119,14 @@ class MissingExtraError(LinkworkError, ImportError):
 
 
 class LinkworkWarning(UserWarning):
-    """Something was read or computed in a way that the user should know of."""
+    """Something was read or computed in a way that the user should know about."""
 
 
 def whereabouts(trace: TracebackType | None = None) -> str:
-    """The line of a user's file that is being run, or that a trace of an error leads to: the innermost one that is
+    """The user's line of code that is running, or that an error's traceback leads to: the innermost one that is
     neither linkwork's nor NumPy's.
     """
-    from linecache import getline  # what words an error is imported late
+    from linecache import getline  # imported late, as only errors need it
     from traceback import walk_tb
 
     frames: list[tuple[str, int]] = []
@@ -146,16 +146,16 @@ def whereabouts(trace: TracebackType | None = None) -> str:
 
 
 def shown(value: object) -> str:
-    """A value in a message: its repr, cut short; a value that has none by its type."""
+    """A value in a message: its repr, truncated, or its type if it has no repr."""
     try:
         text = repr(value)
-    except Exception:  # an integer of more digits than Python prints, or whatever an object's own repr raises
+    except Exception:  # an integer with more digits than Python prints, or anything that an object's own repr raises
         return f"<{type(value).__name__}>"
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
 
 
 def warn_caller(message: str) -> None:
-    """Warn at the line that called linkwork, however deep inside it is found out."""
+    """Warn at the user's line that called linkwork, from any depth."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "linkwork":
         frame, level = frame.f_back, level + 1
@@ -163,7 +163,7 @@ def warn_caller(message: str) -> None:
 
 
 def suggestion(name: object, known: Iterable[str]) -> str:
-    """A tail for a message: near names, or what there is."""
+    """The end of a message: similar names, or all known ones."""
     names = list(known)
     near = near_names(name, names)
     if near:
@@ -175,9 +175,9 @@ def suggestion(name: object, known: Iterable[str]) -> str:
 
 
 def near_names(name: object, names: Sequence[str]) -> str:
-    """A tail for a message: near names, or nothing."""
+    """The end of a message: similar names, or nothing."""
     near: list[str] = []
-    if isinstance(name, str) and len(name) <= _LONGEST:  # longer ones are near nothing, and take memory to compare
+    if isinstance(name, str) and len(name) <= _LONGEST:  # longer ones are similar to none, and take memory to compare
         from difflib import get_close_matches
 
         near = get_close_matches(name, names, n=3, cutoff=0.6)

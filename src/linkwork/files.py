@@ -1,6 +1,6 @@
-"""Files that appear as a whole or not at all: whatever fails on the way, the file that was there stays as it was.
+"""Atomic file writes: if writing fails, the previous file stays unchanged.
 
-A file is written into a folder of its own beside its place, under its own name (some formats write that down), and
+A file is written into a temporary folder beside its destination, under its own name (some formats store it), and
 moved over the old one when it is complete and on the disk.
 """
 
@@ -18,19 +18,19 @@ from typing import IO
 from linkwork.arguments import file_path
 from linkwork.errors import FileError, ProtectedFileError
 
-_LONGEST_NAME = 60  # letters, so that no encoding of them exceeds what file systems take
-_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # names of devices on Windows
+_LONGEST_NAME = 60  # letters, so that the name fits the limit of file systems in any encoding
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # device names on Windows
 
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Where to write a file that takes the place of ``path`` when the block ends, and is removed when it fails.
+    """The path to write to; the file replaces ``path`` when the block ends, and is removed if the block fails.
 
-    Folders that are missing are made. A link is followed, the permissions of an old file are kept, and one that may not
-    be written to is not replaced. What is no regular file (a pipe, a device) is written to directly.
+    Missing folders are created. A link is followed, the permissions of an old file are kept, and a file without write
+    permission is not replaced. Anything but a regular file (a pipe, a device) is written to directly.
 
     Raises:
-        ArgumentError: the path is none.
+        ArgumentError: the path is invalid.
         FileError: the file cannot be written; the message names it.
     """
     to = file_path("path", path)
@@ -44,7 +44,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _beside(to: Path) -> Iterator[Path]:
-    """The same with errors as the system raises them."""
+    """The same with the system's own errors."""
     import shutil
     import tempfile
 
@@ -75,7 +75,7 @@ def _beside(to: Path) -> Iterator[Path]:
 
 
 def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
-    """A file to read from; what is none, such as a pipe that nobody writes to, is refused and not waited for."""
+    """A file open for reading; anything but a regular file, such as a pipe without a writer, is refused."""
     number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
@@ -84,19 +84,19 @@ def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """A text as a file, in UTF-8."""
+    """Write text to a file, in UTF-8."""
     with replacing(path) as beside:
         beside.write_text(text, encoding="utf-8")
 
 
 def harmless(name: str) -> str:
-    """A name as that of a file in the folder at hand: it cannot lead elsewhere, hide, or look like an option."""
+    """A name made safe as a file name in the current folder: it cannot lead elsewhere, hide, or look like an option."""
     kept = re.sub(r"[^\w.-]+", "_", name)[:_LONGEST_NAME].lstrip(".-").rstrip(".")
     return f"{kept}_" if not kept or _RESERVED.fullmatch(kept) else kept
 
 
 def _like(path: Path, old: os.stat_result) -> None:
-    """Permissions and owner of the file that goes, as far as the system lets us."""
+    """Copy permissions and owner of the old file, as far as the system permits."""
     with contextlib.suppress(OSError):
         if hasattr(os, "chown") and (old.st_uid, old.st_gid) != (path.stat().st_uid, path.stat().st_gid):
             os.chown(path, old.st_uid, old.st_gid)
@@ -104,7 +104,7 @@ def _like(path: Path, old: os.stat_result) -> None:
 
 
 def _to_disk(path: Path) -> None:
-    """Have the system write down what it has of a file, or of the names in a folder."""
+    """Flush a file, or the entries of a folder, to the disk."""
     folder = path.is_dir()
     if folder and os.name == "nt":
         return

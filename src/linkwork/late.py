@@ -1,9 +1,9 @@
-"""What is imported when it is first used: most scripts use little of a library, and each module that is not imported
-makes a script start sooner.
+"""Lazy imports: most scripts use a small part of the library, and start faster if the rest is not imported.
 
-Threads may use names for the first time at once. They import one after the other: where one imports a package, and that
-its modules, while another imports such a module, and that its package, Python would give one of them half a module. A
-thread that is in the midst of an import statement does not wait: others may be waiting for that module.
+Threads may use names for the first time at the same time. Their late imports are serialised: if one thread imports a
+package, and that its modules, while another imports such a module, and that its package, Python would give one of them
+a partially initialised module. A thread inside an import statement does not wait: others may be waiting for that
+module.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from types import FrameType
 from typing import Any
 
 _lock = threading.RLock()
-"""Held while something is imported late, and while a process forks: the child would wait for what was half imported."""
+"""Held during a late import, and while a process forks: otherwise the child would wait for the unfinished import."""
 _PATIENCE = 5.0
 """Seconds that a fork waits for imports of other threads."""
 
 
 def imported(name: str) -> Any:
-    """A module."""
+    """A module, imported on first use."""
     if name in sys.modules and not _is_half_imported(name):
         return sys.modules[name]
     if _imports():
@@ -35,13 +35,13 @@ def imported(name: str) -> Any:
 
 
 def _is_half_imported(name: str) -> bool:
-    """Whether a thread is at work on a module."""
+    """Whether a thread is importing a module."""
     return getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False)
 
 
 def _imports() -> bool:
-    """Whether this thread is at work on a module of ours: then it must not wait for one that may wait for the module,
-    and has waited already if the import is late.
+    """Whether this thread is importing a module of ours. It must then not wait for a thread that may wait for that
+    module; if the import is late, it has waited already.
     """
     package = __name__.removesuffix("late")
     frame: FrameType | None = sys._getframe()
@@ -56,7 +56,7 @@ def _before_fork() -> None:
     _lock.acquire()
     package, end = __name__.removesuffix("late"), time.monotonic() + _PATIENCE
     while any(_is_half_imported(name) for name in list(sys.modules) if name.startswith(package)):
-        if time.monotonic() > end:  # it is this thread's own
+        if time.monotonic() > end:  # the unfinished import is this thread's own
             return
         time.sleep(0.001)
 
@@ -67,7 +67,7 @@ if hasattr(os, "register_at_fork"):
 
 def late(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """The functions ``__getattr__`` and ``__dir__`` of a package, and its ``__all__``: the names that the stub beside
-    its file imports, which is where type checkers and editors find them, too.
+    its file imports, where type checkers and editors find them, too.
     """
     with open(f"{file.rpartition('.')[0]}.pyi", encoding="utf-8") as stub:
         lines = re.findall(r"^from (\S+) import (\([^)]*\)|.*)$", stub.read(), re.MULTILINE)
@@ -96,7 +96,7 @@ class LateFunction:
     """A function whose module is imported when it is first called.
 
     Args:
-        where: the module's name, and the function's after a colon unless it is the same.
+        where: the module's name, and after a colon the function's if it differs.
     """
 
     __slots__ = ("__name__", "module")

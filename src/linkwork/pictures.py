@@ -1,4 +1,4 @@
-"""Pictures without a display: a matplotlib figure that no window shows, and its file."""
+"""Pictures without a display: a matplotlib figure without a window, and its file."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from linkwork.files import replacing
 
 
 def figure(width: float, height: float) -> Any:
-    """An empty figure (inches)."""
+    """An empty figure; sizes in inches."""
     try:
         matplotlib = import_module("matplotlib")
         module = import_module("matplotlib.figure")
     except ImportError:
         raise MissingExtraError("pictures need matplotlib: pip install 'linkwork[plot]'") from None
-    matplotlib.rcParams["svg.hashsalt"] = "linkwork"  # the same picture, the same file
+    matplotlib.rcParams["svg.hashsalt"] = "linkwork"  # equal pictures give equal files
     return module.Figure(figsize=(width, height), layout="constrained")
 
 
 def write(figure: Any, path: str | Path, dpi: float | str = 120, **options: Any) -> Path:
-    """The figure as a file of the kind that its name says; the options are those of matplotlib's ``savefig``."""
+    """Write the figure to a file in the format of its suffix; the options are those of matplotlib's ``savefig``."""
     to = file_path("path", path)
     known = figure.canvas.get_supported_filetypes()
     if to.suffix[1:].lower() not in known:

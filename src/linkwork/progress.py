@@ -1,7 +1,7 @@
-"""Progress of long work: a bar on stderr where there is a terminal or a notebook, nothing elsewhere.
+"""Progress bars for long work: on stderr in a terminal or a notebook, none elsewhere.
 
 A bar appears only if the work takes more than a second, and is removed at the end. ``LINKWORK_PROGRESS=0`` in the
-environment keeps all of them away; worker processes have none.
+environment disables all of them; worker processes have none.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 _PATIENCE = 1.0  # s before a bar appears
 _PAUSE = 0.1  # s between two updates
 _only = Lock()
-"""Held by the bar that is shown: within long work there may be more of it, which then goes without."""
+"""Held by the visible bar: long work inside other long work has no bar of its own."""
 
 
 class Bar:
-    """A bar for work of so many steps, or, where nobody knows how many, one that shows that it goes on."""
+    """A bar for work of so many steps, or an indeterminate one if their number is unknown."""
 
     def __init__(self, what: str, steps: int | None = None) -> None:
         self._what, self._steps = what, steps
@@ -32,7 +32,7 @@ class Bar:
 
     @staticmethod
     def wanted(progress: bool | None = None) -> bool:
-        """Whether to show one: as asked for, or by default where somebody can see it."""
+        """Whether to show a bar: as requested, or by default if stderr is visible to a user."""
         if progress is not None:
             return bool(progress)
         if os.environ.get("LINKWORK_PROGRESS") == "0":
@@ -40,7 +40,7 @@ class Bar:
         return ("ipykernel" in sys.modules or _terminal()) and not _worker()
 
     def __call__(self, step: int) -> None:
-        """Show that ``step`` steps are done."""
+        """Report that ``step`` steps are done."""
         now = perf_counter()
         if now < self._next:
             return
@@ -50,7 +50,7 @@ class Bar:
             self._shown.update(self._task, completed=step, refresh=True)
 
     def say(self, what: str) -> None:
-        """Show what is being done now."""
+        """Show the current activity."""
         self._what = what
         if self._shown is not None:
             self._shown.update(self._task, description=what, refresh=True)
@@ -58,7 +58,7 @@ class Bar:
             self(0)
 
     def show(self, by_itself: bool = False) -> None:
-        """Let it appear, if no other is there; it moves when it is told something, or by itself, which takes time."""
+        """Make the bar visible, if no other is. It is updated by calls, or ``by_itself``, which takes time."""
         with self._lock:
             if self._shown is not None or self._closed or not _only.acquire(blocking=False):
                 return
@@ -90,14 +90,14 @@ def _terminal() -> bool:
 
 
 def _worker() -> bool:
-    """Whether this process works for another one, which has a bar of its own."""
+    """Whether this is a worker process, whose parent has a bar of its own."""
     processes = sys.modules.get("multiprocessing.process")
     return processes is not None and processes.parent_process() is not None
 
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Something that takes as long as it takes, and cannot say how far it is."""
+    """A bar for work of unknown duration that cannot report progress."""
     if not Bar.wanted():
         yield
         return
@@ -114,7 +114,7 @@ def waiting(what: str) -> Iterator[None]:
 
 @contextmanager
 def saying() -> Iterator[Callable[[str], None]]:
-    """What to tell what is being done, while it is done."""
+    """A function to call with the current activity during the work."""
     bar = Bar("") if Bar.wanted() else None
     try:
         yield bar.say if bar is not None else lambda what: None

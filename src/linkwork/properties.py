@@ -1,4 +1,4 @@
-"""Properties that are found when they are first asked for."""
+"""Properties that are computed on first use."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ Value = TypeVar("Value")
 
 
 class cached_property(Generic[Value]):
-    """That of ``functools`` without the lock which it has before Python 3.12, one for all instances of a class: a child
-    that is forked while another thread holds it would wait for ever. Two threads may both find a value; one is kept.
+    """``functools.cached_property`` without the lock that it has before Python 3.12, one for all instances of a class:
+    a child forked while another thread holds it would wait forever. Two threads may both compute a value; one is kept.
     """
 
     def __init__(self, function: Callable[[Any], Value]) -> None:

@@ -1,5 +1,5 @@
-"""The algorithms, one recursion a file, each written once over any scalar; ``catalogue`` lists them, and imports a file
-when its text is first run: code that is kept needs none.
+"""The algorithms, one recursion per file, each written once over any scalar. ``catalogue`` lists them, and imports a
+file when its algorithm first runs: cached code needs no import.
 """
 
 from linkwork.algorithms.catalogue import (

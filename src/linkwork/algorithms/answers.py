@@ -1,8 +1,8 @@
-"""What a part of a mechanism answers to what acts on it at its ports, z = z₀ + M x, and the elimination of an unknown.
+"""The response of a part of a mechanism to forces at its ports, z = z₀ + M x, and the elimination of an unknown.
 
     M -= Bᵀ Y⁻¹ B,   z₀ -= Bᵀ Y⁻¹ r,   then   n = -Y⁻¹ (r + B x)
 
-M is symmetric, in blocks of six. ``assembly`` says what ports are.
+M is symmetric, in blocks of six. ``assembly`` defines ports.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from linkwork.spatial import Factor, Scalar
 from linkwork.spatial.matrices import Column, Matrix, dot, plus, transposed
 
 Port = str | int
-"""A place at which a part is open; a loop is its number."""
+"""A place at which a part is open; a loop is denoted by its number."""
 SIX = range(6)
 
 
 class Kept(NamedTuple):
-    """What a part answers, as a field keeps it, its ports known: z₀, the blocks of M on and below the diagonal (of
-    those on it, the lower triangle), and of loops the diagonal of M if nothing were joined.
+    """The response of a part as stored in a field, for known ports: z₀, the blocks of M on and below the diagonal
+    (lower triangles on the diagonal), and for loops the diagonal of M before anything is joined.
     """
 
     z: list[Column]
@@ -30,16 +30,16 @@ class Kept(NamedTuple):
 
 
 class Answer:
-    """M and z₀ of a part. A block stands for its transpose, too; one that is not there is zero."""
+    """M and z₀ of a part. A block also stands for its transpose; an absent block is zero."""
 
     def __init__(self, z: dict[Port, Column], M: dict[tuple[Port, Port], Matrix]) -> None:
         self.z, self.M = z, M
         self.alone: dict[Port, Column] = {}
-        """Of loops, the diagonal of M if nothing were joined."""
+        """For loops, the diagonal of M before anything is joined."""
 
     @staticmethod
     def of(kept: Kept, ports: Sequence[Port]) -> Answer:
-        """At these ports, from what was kept of it."""
+        """The response at these ports, from its stored form."""
         pairs = [(i, j) for i in range(len(ports)) for j in range(i + 1)]
         found = Answer(dict(zip(ports, kept.z, strict=True)), {})
         for (i, j), block in zip(pairs, kept.M, strict=True):
@@ -48,7 +48,7 @@ class Answer:
         return found
 
     def kept(self, ports: Sequence[Port]) -> Kept:
-        """What a field keeps of it, at these ports."""
+        """The stored form, at these ports."""
         M: list[Matrix] = []
         for i, one in enumerate(ports):
             for two in ports[:i]:
@@ -58,14 +58,14 @@ class Answer:
         return Kept([self.z[port] for port in ports], M, [self.alone[port] for port in ports if isinstance(port, int)])
 
     def block(self, one: Port, other: Port) -> Matrix | None:
-        """None for zeros."""
+        """The block, or None if it is zero."""
         found = self.M.get((one, other))
         if found is None and (other, one) in self.M:
             return transposed(self.M[other, one])
         return found
 
     def add(self, other: Answer, ports: Iterable[Port] | None = None) -> None:
-        """What another part answers at these ports, or at all."""
+        """Add the response of another part at these ports, or at all of its ports."""
         chosen = set(other.z if ports is None else ports)
         for port in (port for port in other.z if port in chosen):
             self.z[port] = plus(self.z[port], other.z[port]) if port in self.z else other.z[port]
@@ -97,8 +97,8 @@ class Answer:
 
 
 class Gone(NamedTuple):
-    """An unknown that was eliminated: the factors of Y, the columns of L⁻¹ B for each port, L⁻¹ r; and the diagonal
-    that Y had if nothing were joined, if it is to be judged by that.
+    """An eliminated unknown: the factors of Y, the columns of L⁻¹ B for each port, L⁻¹ r; and the diagonal of Y before
+    anything is joined, if pivots are judged by it.
     """
 
     D: Factor

@@ -1,4 +1,4 @@
-"""The articulated-body step: a body with all that hangs on it, as its parent feels it across a joint that gives way.
+"""The articulated-body step: a body and its subtree as a single articulated body, handed to the parent across a joint.
 
     inward    U = Iᴬ S,   D = Sᵀ U + rotor,   u = τ - Sᵀ pᴬ
               Iᵃ = Iᴬ - U D⁻¹ Uᵀ,   pᵃ = pᴬ + Iᵃ c + U D⁻¹ u
@@ -6,8 +6,8 @@
     outward   a′ = Xᵀ aₚ + c,   q̈ = D⁻¹ (u - Uᵀ a′),   a = a′ + S q̈
 
 Featherstone 1983, in the form of Rigid Body Dynamics Algorithms (2008), table 7.1, in link coordinates. Iᵃ is formed
-by the subspace, which knows that nothing is felt along the joint's own motions. Who only asks for inertias leaves out
-u and pᴬ; who is at rest leaves out c.
+by the subspace, which uses that no force is transmitted along the joint's own motions. A caller that needs inertias
+only omits u and pᴬ; one at rest omits c.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from linkwork.spatial.matrices import Column, minus, plus
 
 
 class Share(NamedTuple):
-    """What a body with all that hangs on it is to its parent: Iᵃ and pᵃ, and what T and E get, if joints are judged."""
+    """The contribution of a body and its subtree to its parent: Iᵃ and pᵃ, and to T and E if joints are judged."""
 
     IA: ArticulatedInertia
     pA: Force
@@ -40,16 +40,16 @@ class Share(NamedTuple):
     E: Column
 
     def together(self, other: Share) -> Share:
-        """Of two bodies on one parent."""
+        """The sum of the shares of two bodies on one parent."""
         return Share(self.IA + other.IA, self.pA + other.pA, plus(self.T, other.T), plus(self.E, other.E))
 
 
 class ArticulatedBodies:
-    """Iᴬ and pᴬ of each body, which others begin and this adds to; U, D and u of each joint."""
+    """Iᴬ and pᴬ of each body, which the caller initialises and this class adds to; U, D and u of each joint."""
 
     def __init__(self, tree: Tree, rotor: JointValues | None = None, moving: bool = True, begun: bool = True) -> None:
-        """``rotor`` stands in for the rotors of the bodies; not ``moving`` says that c is zero, and not ``begun`` that
-        the caller begins the terms of each body.
+        """``rotor`` replaces the rotor inertias of the bodies. ``moving`` is False if c is zero, ``begun`` is False if
+        the caller initialises the terms of each body.
         """
         self.X: Field[Transform] = tree.field()
         self.S: Field[Subspace] = tree.field()
@@ -61,8 +61,8 @@ class ArticulatedBodies:
         self.u: Field[list[Scalar]] = tree.field()
         self.T: Field[Column] = tree.field()
         self.E: Field[Column] = tree.field()
-        """T: the terms of inertias that pivots are left over from (``rounding``); E: what the rounding of D of those
-        beyond comes to, as if it were such terms."""
+        """T: the terms of inertias that cancel in pivots (``rounding``); E: the rounding error of D in the joints
+        beyond, expressed as such terms."""
         self.rotor, self.moving, self.judged = rotor or tree.rotors(), moving, tree.doubtful
         if self.judged and begun:
             self.T[tree.world], self.E[tree.world] = [0.0] * 6, [0.0] * 6
@@ -81,7 +81,7 @@ class ArticulatedBodies:
         self.D[body] = Factor.of_matrix(plus_diagonal(self.S[body].project(self.U[body]), self.rotor[body]), terms)
 
     def terms(self, body: Body) -> Column:
-        """What the pivots of D are left over from."""
+        """The terms that cancel in the pivots of D."""
         return of_pivots(self.S[body], plus(self.T[body], self.E[body]))
 
     def drive(self, body: Body, tau: Coordinates) -> None:
@@ -89,7 +89,7 @@ class ArticulatedBodies:
         self.u[body] = minus(tau, self.S[body].dot(self.pA[body]))
 
     def hand_over_inertia(self, body: Body) -> ArticulatedInertia:
-        """Iᵃ to the parent; also to the caller."""
+        """Add Iᵃ to the parent, and return it."""
         Ia = self._released(body)
         self.IA[body.parent] = self.IA[body.parent] + self.X[body].to_parent(Ia)
         if self.judged:
@@ -101,7 +101,7 @@ class ArticulatedBodies:
         return self.S[body].released(self.IA[body], self.U[body], self.D[body], self.rotor[body])
 
     def _judgement(self, body: Body) -> list[Column]:
-        """What T and E of the parent get."""
+        """The contributions to T and E of the parent."""
         S, U, D = self.S[body], self.U[body], self.D[body]
         amplified = self.E[body] if body.doubtful else [0.0] * 6
         terms_of_D = of_pivots(S, plus(self.T[body], amplified))
@@ -109,11 +109,11 @@ class ArticulatedBodies:
             weights = [u * inverse for u in column.numbers()]
             amplified = [t + w * w * terms for t, w in zip(amplified, weights, strict=True)]
         handed = (Force.from_numbers(numbers) for numbers in (diagonal(self.IA[body]), amplified))
-        felt = (S.withheld(force, (), (), self.rotor[body]).numbers() for force in handed)  # nothing along S itself
+        felt = (S.withheld(force, (), (), self.rotor[body]).numbers() for force in handed)  # zero along S itself
         return [to_parent(self.X[body], numbers) for numbers in felt]
 
     def hand_over(self, body: Body) -> None:
-        """Iᵃ and pᵃ to the parent."""
+        """Add Iᵃ and pᵃ to the parent."""
         pa = self._passed_on(body, self.hand_over_inertia(body))
         self.pA[body.parent] = self.pA[body.parent] + self.X[body].to_parent(pa)
 
@@ -123,13 +123,13 @@ class ArticulatedBodies:
         return pa + combination(self.U[body], self.D[body].solve(self.u[body]))
 
     def share(self, body: Body) -> Share:
-        """What ``hand_over`` hands over, for who adds up several before the parent gets them."""
+        """The contribution that ``hand_over`` adds, for callers that sum several before adding them to the parent."""
         Ia, X = self._released(body), self.X[body]
         T, E = self._judgement(body) if self.judged else ([], [])
         return Share(X.to_parent(Ia), X.to_parent(self._passed_on(body, Ia)), T, E)
 
     def receive(self, body: Body, share: Share) -> None:
-        """A share, or several together, from bodies that stand on this one."""
+        """Add a share, or a sum of shares, of children to this body."""
         self.IA[body], self.pA[body] = self.IA[body] + share.IA, self.pA[body] + share.pA
         if self.judged:
             self.T[body], self.E[body] = plus(self.T[body], share.T), plus(self.E[body], share.E)
@@ -139,7 +139,7 @@ class ArticulatedBodies:
         a[body] = self.moved(body, a[body.parent], qdd)
 
     def moved(self, body: Body, before: Motion, qdd: JointField) -> Motion:
-        """a of the body, from a of its parent; q̈ of its joint goes into its field."""
+        """a of the body, from a of its parent; q̈ of its joint is written to its field."""
         carried = self.X[body].to_child(before)
         carried = carried + self.c[body] if self.moving else carried
         qdd[body] = self.D[body].solve(

@@ -1,4 +1,4 @@
-"""Forward dynamics by articulated bodies (ABA), O(n): the accelerations that forces cause.
+"""Forward dynamics by the articulated-body algorithm (ABA), O(n).
 
     outward   Vᵢ = Xᵢ⁻¹ Vₚ + Sᵢ q̇ᵢ,   cᵢ = Ṡᵢ q̇ᵢ + Vᵢ × Sᵢ q̇ᵢ,   Iᴬᵢ = Iᵢ,   pᴬᵢ = Vᵢ ×* Iᵢ Vᵢ - fᵢ
     inward    Uᵢ = Iᴬᵢ Sᵢ,   Dᵢ = Sᵢᵀ Uᵢ + rotor,   uᵢ = τᵢ - Sᵢᵀ pᴬᵢ
@@ -6,8 +6,8 @@
               Iᴬₚ += Xᵢ Iᵃ Xᵢᵀ,   pᴬₚ += Xᵢ pᵃ
     outward   a′ = Xᵢ⁻¹ Aₚ + cᵢ,   q̈ᵢ = Dᵢ⁻¹ (uᵢ - Uᵢᵀ a′),   Aᵢ = a′ + Sᵢ q̈ᵢ          A of the world is -g
 
-Featherstone 1983, in the form of Rigid Body Dynamics Algorithms (2008), table 7.1, in link coordinates. What happens
-at a joint is ``ArticulatedBodies``'s.
+Featherstone 1983, in the form of Rigid Body Dynamics Algorithms (2008), table 7.1, in link coordinates. The step at a
+joint is in ``ArticulatedBodies``.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from linkwork.spatial import ArticulatedInertia, Force, Motion, Transform
 
 
 class ArticulatedMotion(NamedTuple):
-    """What the recursions find."""
+    """The results of the recursions."""
 
     qdd: JointField
     A: Field[Motion]
-    """Accelerations, with -g."""
+    """Spatial accelerations, including -g."""
     IA: Field[ArticulatedInertia]
     pA: Field[Force]
     X: Field[Transform]
     """Placements in the parents."""
     step: ArticulatedBodies
-    """What was found at the joints."""
+    """The joint quantities U, D and u."""
 
 
 def articulated_body(
@@ -43,7 +43,7 @@ def articulated_body(
 def articulated_motion(
     tree: Tree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces, rotor: JointValues | None = None
 ) -> ArticulatedMotion:
-    """Accelerations and what they were found from; ``rotor`` stands in for the rotors of the bodies."""
+    """Accelerations and the intermediate results; ``rotor`` replaces the rotor inertias of the bodies."""
     step = ArticulatedBodies(tree, rotor)
     X, S, c, IA, pA = step.X, step.S, step.c, step.IA, step.pA
     V, A = fields(tree, Motion, 2)

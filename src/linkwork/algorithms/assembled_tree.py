@@ -1,4 +1,4 @@
-"""What an algorithm may use of a mechanism whose parts meet pairwise: its levels, and the parts in them."""
+"""The interface of a mechanism that is assembled pairwise, as algorithms use it: its levels, and the parts in them."""
 
 from __future__ import annotations
 
@@ -16,60 +16,60 @@ class Part(Protocol):
 
     @property
     def made(self) -> str:
-        """How: "link", "joined", "hung" or "gathered"."""
+        """How it is made: "link", "joined", "hung" or "gathered"."""
 
     @property
     def path(self) -> bool:
-        """Whether it is a link or joined, and not what hangs on one."""
+        """Whether it is a link or joined, rather than branches on a link."""
 
     @property
     def body(self) -> Body:
-        """Its first link, or the one on which branches hang."""
+        """Its first link, or the link that carries the branches."""
 
     @property
     def on(self) -> Body | None:
-        """Of a link, the next one of its path, if there is one; of what is joined, the first link of the second."""
+        """For a link, the next one of its path, if there is one; for a joined part, the first link of the second."""
 
     @property
     def behind(self) -> bool:
-        """Whether its path goes on behind it."""
+        """Whether its path continues behind it."""
 
     @property
     def whole(self) -> bool:
-        """Whether it is the mechanism."""
+        """Whether it is the whole mechanism."""
 
     @property
     def bare(self) -> bool:
-        """Whether it is a link on which nothing hangs and that no loop holds; such parts are in no level."""
+        """Whether it is a link without branches and loop holds; such parts are in no level."""
 
     @property
     def parts(self) -> Sequence[Part]: ...
     @property
     def holds(self) -> Sequence[Any]:
-        """Of a link, the holds on it, each with the number of its ``loop`` and its ``frame``."""
+        """For a link, the holds on it, each with the number of its ``loop`` and its ``frame``."""
 
     @property
     def loops(self) -> Sequence[int]:
-        """Loops that are open in it before some are closed; their numbers hold for its own parts, too."""
+        """Loops that are open in it before some are closed; the numbering also holds for its own parts."""
 
     @property
     def closed(self) -> Sequence[int]: ...
     @property
     def open(self) -> Sequence[int]:
-        """The others."""
+        """The loops that remain open."""
 
 
 class AssembledTree(Tree, Protocol):
-    """A mechanism whose parts meet pairwise, perhaps with loops, whose holds its frames are."""
+    """A mechanism that is assembled pairwise, possibly with loops; its frames are the holds of the loops."""
 
     def parallel(self, items: Iterable[Item]) -> Iterator[Item]:
         """Items whose iterations are independent: one step of a method on enough processors."""
 
     def all_bodies(self) -> Iterable[Body]:
-        """Every body, to be looked at in parallel."""
+        """Every body, for iteration in parallel."""
 
     def levels(self) -> Iterator[Iterable[Part]]:
-        """Parts in levels, to be looked at in parallel, each made of what is in levels before."""
+        """Parts in levels, for iteration in parallel, each made of parts in earlier levels."""
 
     def levels_back(self) -> Iterator[Iterable[Part]]:
         """The same, the last first."""
@@ -81,5 +81,5 @@ class AssembledTree(Tree, Protocol):
 if TYPE_CHECKING:
 
     def _has_it_all(tree: plain.Tree) -> AssembledTree:
-        """The plain form is one."""
+        """The plain form implements this."""
         return tree

@@ -1,30 +1,31 @@
 """Forward dynamics by assembly of sub-chains, O(log n) steps on O(n) processors, on any tree and with loops.
 
-A part of a mechanism that is not joined to the rest yet answers to what acts on it at few places, its ports: on its
-first link (F), on the last link of its path (B), and through every loop that is open (l). With x what acts there,
-forces or a loop's λ, and z what follows, accelerations or what the loop misses,
+A part of a mechanism that is not joined to the rest yet responds to forces at a few places, its ports: on its
+first link (F), on the last link of its path (B), and through every loop that is open (l). With x the forces there,
+wrenches or a loop's λ, and z the response, accelerations or a loop's residual,
 
     z = z₀ + M x                                                                M is symmetric, in blocks of six
 
-A branch that hangs on a link answers with a force to the acceleration of that link, its port A. Parts meet pairwise:
+A branch that hangs on a link responds with a force to the acceleration of that link, its port A. Parts meet pairwise:
 
     link      W = (I - M_AA)⁻¹,   u = W (t + z_A),   M_FF = M_FB = M_BB = W,   M_Fl = W M_Al,   M_ll += M_lA W M_Al
     joined    Y = K (M_FF + Xᵀ M_BB X) Kᵀ,   r = K (z_F - Xᵀ z_B - c),   B = K M_F (second), -K Xᵀ M_B (first)
     hung      Y = K M_FF Kᵀ,                 r = K (z_F - c),            B = K M_Fl,   B_A = -K Xᵀ
     gathered  M, z of two sets of branches, added up
     closed    Y = M_ll,                      r = z_l,                    B = M_l
-    then      M -= Bᵀ Y⁻¹ B,   z₀ -= Bᵀ Y⁻¹ r                                    for what is joined, hung or closed
+    then      M -= Bᵀ Y⁻¹ B,   z₀ -= Bᵀ Y⁻¹ r                                    for joined, hung and closed
     back      n or λ = -Y⁻¹ (r + B x),   Kᵀ n to the child, -X Kᵀ n to the parent
 
-and so does the motion of the links, before: X, V over two stretches of a path are X X′, X′ᵀ V + V′. Accelerations are
-those of points, as in ``constraint_force``, which has c; so linear velocities matter to loops alone. Which parts meet
-is chosen so that on any tree the last ones do after O(log n) steps (``model.assembly``). A bare link, on which nothing
-hangs, is found again by those that need it: it takes less time than to keep what it answers.
+The motion of the links is assembled beforehand in the same way: X, V over two stretches of a path are X X′, X′ᵀ V + V′.
+Accelerations are those of points, as in ``constraint_force``, which defines c; so linear velocities matter to loops
+alone. The order in which parts meet is chosen so that on any tree the last ones meet after O(log n) steps
+(``model.assembly``). A bare link, without branches, is recomputed where it is needed: that takes less time than storing
+its response.
 
 Yamane, Nakamura leave parallel computation to future work, and later did it by assembly and disassembly of parts in
-link coordinates of this kind, for trees whose links have few joints; Featherstone's divide and conquer (1999) is its
-kin. Here a link may have any number of joints: its branches are gathered as inertias, which add up exactly, so that no
-link is split. Every link needs an inertia. K, K_J, rotors and gravity are as in ``virtual_work``.
+link coordinates of this kind, for trees whose links have few joints; Featherstone's divide-and-conquer algorithm (1999)
+is related. Here a link may have any number of joints: its branches are gathered as inertias, which add up exactly, so
+that no link is split. Every link needs an inertia. K, K_J, rotors and gravity are as in ``virtual_work``.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ from linkwork.spatial.matrices import Column, Matrix, applied, dot, plus, transp
 
 FIRST, LAST, CARRIER = "F", "B", "A"
 Held = tuple[Values[Column], Values[Column], Values[Column]]
-"""Of the holds of loops: conditions, bias and compliance."""
+"""For the holds of loops: conditions, bias and compliance."""
 
 
 def assembly(
@@ -74,7 +75,7 @@ def assembly_closed(
     frame: str = "child",
     judged: bool = True,
 ) -> tuple[JointField, Field[Force], Field[Column]]:
-    """The same with loops, and what joints transmit; arguments and results as those of ``closed_chains``."""
+    """The same with loops, and the wrenches that joints transmit; arguments and results as in ``closed_chains``."""
     return assembled(tree, q, v, tau, f_ext, (conditions, bias, compliance), frame, judged)
 
 
@@ -88,7 +89,7 @@ def assembled(
     frame: str = "child",
     judged: bool = False,
 ) -> tuple[JointField, Field[Force], Field[Column]]:
-    """q̈, what joints transmit, and the forces of loops by their holds."""
+    """q̈, the wrenches that joints transmit, and the forces of loops at their holds."""
     parts = _Parts(tree, q, v, tau, f_ext, held, judged)
     parts.turn()
     for level in tree.levels():
@@ -122,15 +123,15 @@ class _Parts:
         self.J: Field[Wrenches] = tree.field()
         self.V, self.moved, self.Sdot_v, self.c, self.a = fields(tree, Motion, 5)
         self.driven, self.f = fields(tree, Force, 2)
-        """K_Jᵀ τ, and with the constraint force what a joint transmits."""
+        """K_Jᵀ τ, and later, with the constraint force, the wrench that a joint transmits."""
         self.found: Field[Column] = tree.field()
         """At holds, λ of their loops."""
 
         # At parts
         self.over: Field[tuple[Transform, Motion]] = tree.field()
-        """Where the last link of a path is in the parent of its first, and how it moves there."""
+        """Placement of the last link of a path in the parent of its first, and its velocity relative to it."""
         self.above: Field[Motion] = tree.field()
-        """V of the link that the part stands on."""
+        """V of the link that carries the part."""
         self.answers: Field[Kept] = tree.field()
         self.gone: Field[list[Gone]] = tree.field()
         self.x: Field[list[Column]] = tree.field()
@@ -147,7 +148,7 @@ class _Parts:
             self.driven[body] = self.J[body].times(tau[body])
 
     def turn(self) -> None:
-        """Velocities and c of all links: how they move is assembled along the paths, and handed back."""
+        """Velocities and c of all links: motions are assembled along the paths, and handed back."""
         tree, over, above = self.tree, self.over, self.above
         for level in tree.levels():
             for part in tree.parallel(level):
@@ -164,7 +165,7 @@ class _Parts:
         return (self.X[part.body], self.moved[part.body]) if part.bare else self.over[part]
 
     def _turn(self, part: Part, above: Motion) -> None:
-        """From V of the link that a part stands on to those that its own parts stand on; V and c of a link."""
+        """From V of the link that carries a part to V of those that carry its own parts; V and c of a link."""
         carried = [above for _ in part.parts]
         if part.made == "joined":
             X, moved = self._over(part.parts[0])
@@ -233,7 +234,7 @@ class _Parts:
         return answer
 
     def _hold(self, body: Body, hold: Any, carried: Answer) -> None:
-        """A loop that holds a link joins what the link carries."""
+        """Add a loop's hold on a link to the response of the link's branches."""
         assert self.held is not None
         C, bias, compliance = (values[hold.frame] for values in self.held)
         loop = hold.loop
@@ -241,7 +242,7 @@ class _Parts:
         own = RigidMobility.of_inertia(body.inertia)
         alone = [(own * wrench).dot(wrench) + x for wrench, x in zip(wrenches, compliance, strict=True)]
         carried.alone[loop] = plus(carried.alone[loop], alone) if loop in carried.alone else alone
-        V = self.V[body]  # accelerations are those of points here, and not spatial ones
+        V = self.V[body]  # accelerations are those of points here, not spatial ones
         swung = Motion(V.angular.cross(V.linear), Vec3.zero())
         missed = [x - swung.dot(wrench) for x, wrench in zip(bias, wrenches, strict=True)]
         carried.z[loop] = plus(carried.z[loop], missed) if loop in carried.z else missed
@@ -286,7 +287,7 @@ class _Parts:
         return answer
 
     def _alone(self, body: Body) -> list[Scalar]:
-        """The diagonal of Y of a joint if nothing else were joined, if that is judged."""
+        """The diagonal of Y of a joint before anything else is joined, if pivots are judged by it."""
         own = RigidMobility.of_inertia(body.inertia).full()
         return [row[-1] for row in self.K[body].project(own)] if self.judged else []
 
@@ -297,7 +298,7 @@ class _Parts:
         return answer
 
     def take_apart(self, part: Part) -> None:
-        """From what acts at a part's ports to what acts at those of its own parts."""
+        """From the forces at a part's ports to those at the ports of its own parts."""
         acting = [self.a[self.tree.world].numbers()] if part.whole else self.x[part]
         ports = _ports(part, part.open)
         x: dict[Port, Column] = dict(zip(ports, acting, strict=True))
@@ -321,7 +322,7 @@ class _Parts:
                 self._act(each, x)
 
     def _act(self, part: Part, x: dict[Port, Column]) -> None:
-        """Keep for a part what acts at its ports; a bare link moves."""
+        """Store the forces at the ports of a part; a bare link is accelerated at once."""
         if part.bare:
             self._move(part, x)
         else:
@@ -344,7 +345,7 @@ _NOTHING = [[0.0] * 6 for _ in SIX]
 
 
 def _ports(part: Part, loops: Sequence[int]) -> list[Port]:
-    """Those of a part while these loops are open."""
+    """The ports of a part while these loops are open."""
     return [FIRST if part.path else CARRIER, *loops, *([LAST] if part.behind else [])]
 
 
@@ -353,5 +354,5 @@ def _mobility(block: Matrix | None) -> Mobility:
 
 
 def _motions(block: Matrix | None) -> list[Motion]:
-    """The columns of a block; none, if it is not there."""
+    """The columns of a block; none, if it is absent."""
     return [Motion.from_numbers(column) for column in transposed(block)] if block else []

@@ -1,4 +1,4 @@
-"""Every algorithm with the spaces that it maps between: what engines and public functions know of it.
+"""Every algorithm with its argument and result spaces: the interface for engines and public functions.
 
 Spaces of arguments and results, with the shape of one state (nb bodies, m frames):
 
@@ -24,46 +24,46 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A text, the names and spaces of its arguments, the spaces of its results, and the forms that it has."""
+    """An algorithm's function, the names and spaces of its arguments, the spaces of its results, and its forms."""
 
     name: str
     text: Callable[..., tuple[Any, ...]]
     arguments: tuple[tuple[str, str], ...]
     results: tuple[str, ...]
     forms: tuple[str, ...] = ("specialised", "rolled")
-    """What its text is traced into: "specialised" code for one model, "rolled" code, whose loops stay loops because the
-    text needs to know nothing of the model, or "segmented" code, for a text that cuts a chain into segments. None of
-    these for what is only there to compare with: it is interpreted, unless a form is asked for.
+    """The forms of code it is traced into: "specialised" code for one model; "rolled" code, in which loops stay loops
+    because the algorithm does not depend on the model; or "segmented" code, for an algorithm that cuts a chain into
+    segments. Algorithms for comparison have none: they are interpreted, unless a form is requested.
     """
     segmented: Algorithm | None = None
-    """What takes its place for a mechanism with a long chain, whose bodies are lined up."""
+    """The algorithm that replaces it for a mechanism with a long chain, whose bodies are lined up."""
     on_request: tuple[str, ...] = ()
-    """Forms that it has, too, but only if they are asked for."""
+    """Further forms that it has if they are requested."""
     split: Algorithm | None = None
-    """What takes its place in rolled code, for the mechanism whose links are split."""
+    """The algorithm that replaces it in rolled code, for the mechanism with split links."""
     families: bool = False
-    """Whether its text asks which bodies are alone on their parents, so that rolled code tells these apart."""
+    """Whether it uses ``Body.alone``, so that rolled code treats only children separately."""
     by_levels: bool = False
-    """Whether its text assembles the tree pairwise, so that rolled code goes level by level."""
+    """Whether it assembles the tree pairwise, so that rolled code goes level by level."""
     of_mechanism: bool = True
-    """Whether its text looks at the mechanism; code of one that does not serves all models."""
+    """Whether it uses the mechanism; if not, its code serves all models."""
     of_loops: bool = False
-    """Whether frames are the holds of loops, those of one name of the same."""
+    """Whether frames are the holds of loops; holds of the same loop have the same name."""
 
 
 Q, V, A, TAU = ("q", "configuration"), ("v", "velocity"), ("a", "velocity"), ("tau", "velocity")
 F_EXT = ("f_ext", "wrenches")
 
 FRAMES = ("child", "parent", "world")
-"""Where the wrench of a joint can be seen from."""
+"""The frames in which a joint's wrench can be expressed."""
 
 REFERENCES = ("local", "world", "local_world_aligned")
-"""Where a frame's motion can be seen from."""
+"""The references in which a frame's motion can be expressed."""
 
 
 @cache
 def _text(where: str) -> LateFunction:
-    """A text by its module and, unless that has its name, its own: "centroid:energy"."""
+    """A function by its module and, if that differs, its own name: "centroid:energy"."""
     return LateFunction(f"{__package__}.{where}")
 
 
@@ -82,7 +82,7 @@ def _forward(where: str, *forms: str, segmented: Algorithm | None = None) -> Alg
 
 
 def _seen(where: str, arguments: tuple[tuple[str, str], ...], *results: str) -> list[Algorithm]:
-    """One entry for each reference, named "text/reference"."""
+    """One entry for each reference, named "algorithm/reference"."""
     text = _text(where)
     return [
         Algorithm(f"{text.__name__}/{reference}", partial(text, reference=reference), arguments, results)
@@ -91,14 +91,14 @@ def _seen(where: str, arguments: tuple[tuple[str, str], ...], *results: str) -> 
 
 
 def _reactions(where: str, cause: tuple[str, str]) -> list[Algorithm]:
-    """One entry for each frame, named "text/frame"."""
+    """One entry for each frame, named "algorithm/frame"."""
     text = _text(where)
     arguments, results = (Q, V, cause, F_EXT), ("velocity", "wrenches")
     return [Algorithm(f"{text.__name__}/{frame}", partial(text, frame=frame), arguments, results) for frame in FRAMES]
 
 
 def _inertias() -> list[Algorithm]:
-    """Λ by each method; the text needs the number of frames."""
+    """Λ by each method; the algorithm depends on the number of frames."""
     arguments = (Q, ("kept", "twists"), ("damping", "twists"))
     return [
         Algorithm(
@@ -116,12 +116,12 @@ PRODUCTS: dict[str, tuple[tuple[tuple[str, str], ...], dict[str, str]]] = {
     "inverse_dynamics_vjp": ((Q, V, A), {"q": "velocity", "v": "velocity", "a": "velocity"}),
     "forward_dynamics_vjp": ((Q, V, TAU), {"q": "velocity", "v": "velocity", "tau": "velocity"}),
 }
-"""Products from the left: the state, and the spaces of what they are taken with respect to unless told."""
+"""Vector-Jacobian products: the state arguments, and the spaces of the default arguments to differentiate with."""
 _MORE = {"f_ext": "wrenches", "parameters": "parameters"}
 
 
 def pulling_back(name: str, wrt: Sequence[str] = ()) -> Algorithm:
-    """A product from the left of ``PRODUCTS`` with respect to these arguments, or those that it has by itself."""
+    """A vector-Jacobian product of ``PRODUCTS`` with respect to these arguments, or the default ones."""
     text, (state, usual) = _text(f"dynamics_products:{name}"), PRODUCTS[name]
     chosen = tuple(wrt) or tuple(usual)
     own = name if chosen == tuple(usual) else f"{name}/{'+'.join(chosen)}"
@@ -130,7 +130,7 @@ def pulling_back(name: str, wrt: Sequence[str] = ()) -> Algorithm:
 
 
 def _products() -> list[Algorithm]:
-    """Products with vectors; those from the right also with changes of the inertial parameters."""
+    """Products with vectors; Jacobian-vector products also with changes of the inertial parameters."""
     changes = (("dq", "velocity"), ("dv", "velocity"))
     forces = (F_EXT, ("df_ext", "wrenches"))
     parameters = ("dparameters", "parameters")
@@ -146,10 +146,10 @@ def _products() -> list[Algorithm]:
 INVERSION = Algorithm(
     "inversion", _text("inversion"), (("matrix", "triples"),), ("triples",), ("specialised",), of_mechanism=False
 )
-"""Of a matrix that has three rows for each frame, whatever the model."""
+"""The inversion of a matrix with three rows for each frame, for any model."""
 
 SEGMENTS = replace(_forward("constraint_force_segments", "segmented"), name="constraint_force")
-"""What ``constraint_force`` is for a mechanism with a long chain, its bodies lined up."""
+"""``constraint_force`` for a mechanism with a long chain, whose bodies are lined up."""
 
 VIRTUAL_WORK = replace(_entry("virtual_work", (Q, V, TAU, F_EXT), "velocity"), families=True)
 
@@ -187,13 +187,13 @@ ALGORITHMS: dict[str, Algorithm] = {
         *_products(),
         _entry("configuration:integrate", (Q, ("dv", "velocity")), "configuration"),
         _entry("configuration:difference", (("q0", "configuration"), ("q1", "configuration")), "velocity"),
-        # texts that need to know the model: the number of frames, the length of the main chain
+        # algorithms that depend on the model: the number of frames, the length of the main chain
         _forward("constraint_force", "specialised", segmented=SEGMENTS),
         _forward("studies.constraint_force_world", "specialised"),
         replace(_forward("assembly", "specialised", "rolled"), by_levels=True),
         *_inertias(),
         INVERSION,
-        # to compare with
+        # for comparison
         replace(_forward("studies.link_splitting:virtual_work_split"), on_request=("rolled",), split=VIRTUAL_WORK),
         replace(_forward("studies.link_splitting:virtual_work_unsplit"), on_request=("rolled",)),
     )
@@ -201,13 +201,13 @@ ALGORITHMS: dict[str, Algorithm] = {
 """Every algorithm, by its name."""
 
 FORWARD_DYNAMICS = ("articulated_body", "composite_body", "unit_vector", "virtual_work")
-"""The methods of ``lw.forward_dynamics`` that need to know nothing of the model."""
+"""The methods of ``lw.forward_dynamics`` that do not depend on the model."""
 CHAIN_METHODS = ("constraint_force", "constraint_force_world")
-"""More of them, with a main chain. The second is for study."""
+"""Further methods, with a main chain. The second is for study."""
 STUDIES = ("virtual_work_split", "virtual_work_unsplit")
-"""More of them, to compare with, not to use."""
+"""Further methods, for comparison only."""
 INVERTING = ("virtual_work", "assembly", *STUDIES, *CHAIN_METHODS)
-"""Those that invert the inertia of every body, so that none may be without."""
+"""Methods that invert the inertia of every body, so that every body needs one."""
 
 
 def along(method: str, tip: int) -> Algorithm:
@@ -217,18 +217,18 @@ def along(method: str, tip: int) -> Algorithm:
 
 
 def weighed(method: str, I_X: Sequence[ArticulatedInertia], tip: int | None = None) -> Algorithm:
-    """A method of ``CHAIN_METHODS`` with any I_X for each body, as ``constraint_force_world`` has it; not compiled."""
+    """A method of ``CHAIN_METHODS`` with any I_X for each body, as in ``constraint_force_world``; not compiled."""
     entry = along(method, tip) if tip else ALGORITHMS[method]
     return replace(entry, text=partial(entry.text, I_X=lambda body: I_X[body.index - 1]), forms=(), segmented=None)
 
 
 CLOSING = {"virtual_work": "closed_chains", "assembly": "assembly:assembly_closed"}
-"""The methods of ``lw.constrained_dynamics`` in which loops are joints, and their texts."""
+"""The methods of ``lw.constrained_dynamics`` in which loops are joints, and their algorithms."""
 
 
 def closing(frame: str = "child", judged: bool = True, method: str = "virtual_work") -> Algorithm:
-    """Forward dynamics of closed chains, what joints transmit seen from one of ``FRAMES``. What is ``judged`` gives no
-    numbers where constraints are redundant.
+    """Forward dynamics of closed chains, with joint wrenches expressed in one of ``FRAMES``. If ``judged``, results are
+    non-finite where constraints are redundant.
     """
     whole = _text(CLOSING[method])
     name = f"{whole.__name__}/{frame}" if judged else f"{whole.__name__}/{frame}/damped"
@@ -243,12 +243,12 @@ SUPPORTED = _entry(
     (Q, ("y", "velocity"), TAU, ("rotor", "velocity"), ("f", "twists"), ("K", "stiffnesses")),
     *("velocity", "twists", "scalar", "scalar", "scalar"),
 )
-"""Motions of what is held softly: Newton's steps of contacts for mechanisms of many bodies."""
+"""Dynamics with soft supports: Newton steps of contacts for mechanisms of many bodies."""
 
 EXPLICIT_INVERSE = _entry("studies.explicit_inverse", (Q,), "operational")
-"""For the inverse operational inertia, to compare with: O(n³) on any mechanism."""
+"""The inverse operational inertia in O(n³) on any mechanism, for comparison."""
 ORIGINAL = _forward("studies.constraint_force_original")
-"""The algorithm that the constraint force algorithm mends, in coordinates at each joint; to compare with."""
+"""The algorithm that the constraint force algorithm corrects, in coordinates at each joint; for comparison."""
 ORIGINAL_WORLD = replace(
     ALGORITHMS["constraint_force_world"],
     name="constraint_force_original_world",
@@ -259,7 +259,7 @@ ORIGINAL_WORLD = replace(
 
 
 def without_bias(tip: int) -> Algorithm:
-    """``constraint_force_world`` along a main chain that does not feel the bias forces of its side branches."""
+    """``constraint_force_world`` along a main chain, without the bias forces of its side branches."""
     text = partial(_text("studies.constraint_force_world"), tip=tip, bias=False)
     return replace(ALGORITHMS["constraint_force_world"], name=f"constraint_force_unbiased/{tip}", text=text, forms=())
 
@@ -269,26 +269,26 @@ STEP_PARTS = {
     "effort": "velocity", "stiffness": "velocity", "springref": "configuration", "damping": "velocity",
     "friction": "velocity", "f_ext": "wrenches",
 }  # fmt: skip
-"""What a step may take into account, with its space."""
+"""The optional parts of a step, with their spaces."""
 
 
 def stepping(parts: Iterable[str]) -> Algorithm:
-    """A step in time with these of ``STEP_PARTS`` and nothing else, so that it pays only for what is there."""
+    """A time step with these of ``STEP_PARTS`` and nothing else, so that it pays only for these."""
     return _of_parts("step", "step", parts, ("configuration", "velocity"))
 
 
 def linearising(parts: Iterable[str]) -> Algorithm:
-    """A step with these parts, tau among them, linearised."""
+    """A time step with these parts, tau among them, linearised."""
     return _of_parts("linearised_step", "linearised_step", parts, ("of_states", "of_inputs"))
 
 
 def step_forces(parts: Iterable[str]) -> Algorithm:
-    """The joint forces of a step, the rotors that stand for its drag, and the forces of the motors alone."""
+    """The joint forces of a step, the rotor inertias that represent its drag, and the forces of the motors alone."""
     return _of_parts("forces", "step:forces_and_drive", [name for name in parts if name != "f_ext"], ("velocity",) * 3)
 
 
 def named(name: str) -> Algorithm | None:
-    """The algorithm of a name, steps and their forces included; None if a name does not tell all of it."""
+    """The algorithm of a name, steps and their forces included; None if the name does not identify it."""
     what, *parts = name.split("+")
     if what in ("step", "forces"):
         return stepping(parts) if what == "step" else step_forces(parts)

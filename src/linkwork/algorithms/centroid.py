@@ -2,7 +2,7 @@
 
     T = ½ Σ Vᵢᵀ Iᵢ Vᵢ + ½ Σ rotor q̇²        U = -Σ mᵢ g·cᵢ        h = Σ X₀ᵢ Iᵢ Vᵢ        c = Σ mᵢ cᵢ / Σ mᵢ
 
-Momentum is about the centre of mass, in the world's axes; rotors carry energy but, as everywhere, no spatial momentum.
+Momentum is about the centre of mass, in the world's axes. Rotors have kinetic energy but no spatial momentum.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from linkwork.spatial import Force, Inertia, Scalar, Transform, Vec3, total
 
 
 def whole_inertia(tree: Tree, q: JointValues) -> tuple[Field[Transform], Field[Inertia]]:
-    """Placements in the world, and the inertia of everything about the world's origin, at the world's node."""
+    """Placements in the world, and the total inertia about the world's origin, at the world's node."""
     X0 = placements(tree, q)
     whole: Field[Inertia] = tree.field()
     whole[tree.world] = Inertia.zero()
@@ -23,7 +23,7 @@ def whole_inertia(tree: Tree, q: JointValues) -> tuple[Field[Transform], Field[I
 
 
 def centre_of_mass(tree: Tree, q: JointValues) -> tuple[Vec3]:
-    """The centre of mass of the whole, in the world."""
+    """The centre of mass of the mechanism, in the world."""
     _, whole = whole_inertia(tree, q)
     return (whole[tree.world].moment * (1.0 / whole[tree.world].mass),)
 

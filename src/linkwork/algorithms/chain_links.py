@@ -1,11 +1,11 @@
-"""The links of a chain as free bodies, and the joints between them: what a state makes of each, asked for one by one.
+"""The links of a chain as free bodies, and the joints between them: state-dependent quantities, computed on demand.
 
     link     pᴬ,   W = I⁻¹,   u = W (K_Jᵀ τ - pᴬ),   W Kᵀ                   I is Iᴬ where side branches are gathered in
     joint    X,   c,   Y = K (W + Xᵀ Wₚ X) Kᵀ,   E = -K Xᵀ Wₚ Kₚᵀ,   r = K (c - u + Xᵀ uₚ)
     back     f = K_Jᵀ τ + Kᵀ n,   a = W (f - Xᵢ₊₁ fᵢ₊₁ - pᴬ),   q̈ = K_J (a - Xᵀ aₚ - c)
 
-Nothing but X is kept here, since on a long chain arithmetic is cheaper than memory. Quantities are those of
-``constraint_force``; blocks are filled up to the largest with rows of the identity.
+Nothing but X is stored here, since on a long chain arithmetic is cheaper than memory. Quantities are those of
+``constraint_force``; blocks are padded to the largest with rows of the identity.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Link(NamedTuple):
 
 
 class Stand(NamedTuple):
-    """How a link stands on the one before, besides X."""
+    """The relation of a link to the one before, besides X."""
 
     c: Motion
     pA: Force
@@ -65,12 +65,12 @@ class ChainLinks:
         self.X: Field[Transform] = tree.persistent_field()
 
     def world(self) -> Link:
-        """What the first link stands on."""
+        """The world as the link before the first one."""
         still = Mobility.zero() if self.branches else RigidMobility.zero()
         return Link(Vec3.zero(), still, -self.tree.gravity, [Motion.zero()] * self.width)
 
     def place(self, body: Body) -> Transform:
-        """X, which is kept: sines and cosines take longer than memory."""
+        """X, which is stored: sines and cosines take longer than memory."""
         X = self.X[body] = body.placement * body.joint.transform(self.q[body])
         return X
 
@@ -95,7 +95,7 @@ class ChainLinks:
         return Mobility.of_inertia(self.branches.IA[body]) if self.branches else RigidMobility.of_inertia(body.inertia)
 
     def alone(self, body: Body, w: Vec3) -> tuple[Force, Link]:
-        """pᴬ of a link that turns at ω, and the link."""
+        """pᴬ of a link with angular velocity ω, and the link."""
         pA = self.branches.pA[body] if self.branches else bias_force(body.inertia, w) - self.f_ext[body]
         W, K = self.mobility(body), self.constraints(body)
         answers = [W * wrench for wrench in K.units()]
@@ -103,14 +103,14 @@ class ChainLinks:
         return pA, Link(w, W, W * (self.driven(body) - pA), [*answers, *padding])
 
     def on(self, body: Body, above: Vec3) -> tuple[Stand, Link]:
-        """A link on one that turns at ``above``."""
+        """A link whose parent has the angular velocity ``above``."""
         X, moved = self.X[body], self.moved(body)
         c = body.joint.bias(self.q[body], self.v[body]) + relative_bias(X, above, moved)
         pA, link = self.alone(body, X.rotation.apply_transpose(above) + moved.angular)
         return Stand(c, pA), link
 
     def row(self, body: Body, stand: Stand, link: Link, before: Link, r_before: Sequence[Scalar]) -> Row:
-        """The joint between two links; what the one before had for r of its own joint comes and goes."""
+        """The row of the joint between two links; r of the joint before is updated with τ of this one."""
         X, K = self.X[body], self.constraints(body)
         back = X.to_parent(self.driven(body))
         right = K.dot(stand.c - link.u + X.to_child(before.u - before.W * back))
@@ -125,7 +125,7 @@ class ChainLinks:
         return self.driven(body) + K.times(n[: len(K.compliance)])
 
     def acceleration(self, body: Body, stand: Stand, f: Force, passed: Force) -> Motion:
-        """a, by the joint's force less what it passes on to the next."""
+        """a, from the joint's force minus the force passed on to the next link."""
         return self.mobility(body) * (f - passed - stand.pA)
 
     def joint_acceleration(self, body: Body, stand: Stand, a: Motion, a_before: Motion) -> Column:

@@ -11,11 +11,11 @@ p bodies on their paths to the world; p is at most n.
 Chang, Khatib, Efficient recursive algorithm for the operational space inertia matrix of branching mechanisms (2000),
 Table 1; hᵢ is the parent of i. Bodies off the paths enter by the articulated inertias in L alone (Fig. 4).
 
-Step 4 begins at stations: bodies with points, and bodies where paths part. The paths are walked depth first, so that of
-each two points the first carries Ω to the other: j is its body, and each line is one or more steps of i outward. Then
-the third case is Ωᵢ,ⱼ = Lᵢᵀ Ωₕᵢ,ⱼ too, by symmetry, on branches that leave the path of j after it; such a branch begins
-with Ωₕ,ⱼ = Ωⱼ,ₕᵀ of the second case. Where points share no body, Ω is zero and nothing is computed. Points may be on
-any bodies: several on one, one before another, or on the world.
+Step 4 begins at stations: bodies with points, and bodies where paths branch. The paths are walked depth first, so that
+for each two points the first carries Ω to the other: j is its body, and each line is one or more steps of i outward.
+Then the third case is Ωᵢ,ⱼ = Lᵢᵀ Ωₕᵢ,ⱼ too, by symmetry, on branches that leave the path of j after it; such a branch
+begins with Ωₕ,ⱼ = Ωⱼ,ₕᵀ of the second case. Where points share no body, Ω is zero and nothing is computed. Points may
+be on any bodies: several on one, one before another, or on the world.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def chang_khatib(tree: PointedTree, q: JointValues) -> tuple[Field[list[Motion]]
     block = unconnected(tree)
 
     def move(point: Point, other: Point) -> None:
-        """Ω, as it is carried from the body of a point to another's, at the points themselves."""
+        """Transform Ω, carried from the body of a point to another's, to the points themselves."""
         rows = [point.placement.to_child(row) for row in transposed(Omega[other.body])]
         block[other, point] = [other.placement.to_child(column) for column in transposed(rows)]  # Eq. 22
         block[point, other] = transposed(block[other, point])

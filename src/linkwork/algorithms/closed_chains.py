@@ -1,9 +1,9 @@
 """Forward dynamics of closed chains from the principle of virtual work: loop joints inside the recursion, O(n k²).
 
-A loop holds bodies of a tree to each other by up to six conditions on their accelerations, Σ C a + γ = 0, one C for
-each body that it holds. Its constraint forces λ are unknowns like those of any joint, and act as Cᵀ λ (Eqs. 6, 7, 21).
-While links are joined from the leaves to the root, as in ``virtual_work``, a link answers to what acts on it, and a
-loop misses its conditions, by
+A loop constrains bodies of a tree relative to each other by up to six conditions on their accelerations, Σ C a + γ = 0,
+with one C for each body that it holds. Its constraint forces λ are unknowns like those of any joint, and act as Cᵀ λ
+(Eqs. 6, 7, 21). While links are joined from the leaves to the root, as in ``virtual_work``, the acceleration of a link
+and the residual s of a loop's conditions are
 
     a = u + W d + Σ R λ,        s = s₀ + Rᵀ d + Σ T λ        over the loops that are open at the link
 
@@ -13,16 +13,16 @@ loop misses its conditions, by
     either    Wₚ -= Gᵀ D⁻¹ G,   uₚ -= Gᵀ D⁻¹ y,   Rₚ += Gᵀ D⁻¹ B,   s₀ += Bᵀ D⁻¹ y,   T -= Bᵀ D⁻¹ B
     back      n or λ = L⁻ᵀ D⁻¹ (y + G dₚ - Σ B λ),   in the reverse order
 
-So closing a loop is the elimination of one more joint, at the link where its paths meet. The cost of a joint goes with
-the square of the loops k that are open there: O(n) for any number of loops, if few are open at a time. A loop that
-holds one body to the world is closed on that body at once: any number of contacts with the ground costs O(n).
+So closing a loop is the elimination of one more joint, at the link where its paths meet. The cost of a joint grows with
+the square of the number k of loops that are open there: O(n) for any number of loops, if few are open at a time. A loop
+that holds one body to the world is closed on that body at once: any number of contacts with the ground costs O(n).
 
 Yamane, Nakamura, O(N) forward dynamics computation of open kinematic chains based on the principle of virtual work,
 leave closed chains to future work; Eq. 7, which they start from, solves for all loops together, O(N³). Conditions that
 a loop does not have are rows of zeros with a compliance of 1, so that every loop has six; their forces are 0.
 
-Where constraints depend on each other a pivot vanishes, of a loop or of a joint. If less is left of one than rounding
-allows to judge, the forces are no numbers.
+Where constraints depend on each other, a pivot of a loop or of a joint vanishes. If a pivot is below the level of
+rounding, the forces are non-finite.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from linkwork.spatial.matrices import Column, Matrix, columns, dot, minus_applie
 ROWS = 6
 """Conditions of each loop."""
 MOST_LOST = 1e7
-"""How many times smaller a pivot may be than without any other joint or loop."""
+"""The largest ratio by which a pivot may be smaller than without any other joint or loop."""
 
 
 def closed_chains(
@@ -54,11 +54,11 @@ def closed_chains(
     frame: str = "child",
     judged: bool = True,
 ) -> tuple[JointField, Field[Force], Field[Column]]:
-    """q̈, what each joint transmits to its child, seen from a frame as in ``reactions``, and the forces of each hold's
-    loop.
+    """q̈, the wrench that each joint transmits to its child, expressed in a frame as in ``reactions``, and the forces of
+    each hold's loop.
 
-    Of each hold, ``conditions`` are the six rows of C in its body's frame, for accelerations with -g in them; ``bias``
-    and ``compliance`` are its parts of γ and of what is added to the diagonal of T.
+    For each hold, ``conditions`` are the six rows of C in its body's frame, for accelerations that include -g; ``bias``
+    and ``compliance`` are its contributions to γ and to the diagonal of T.
     """
     links = Links(tree, q, v, tau, f_ext, whole=True)
     loops = _Loops(tree, links, judged)
@@ -94,12 +94,12 @@ def closed_chains(
 
 
 class _Loops:
-    """The unknowns of the loops while links are joined."""
+    """The unknowns of the loops during the joining of links."""
 
     def __init__(self, tree: LoopedTree, links: Links, judged: bool) -> None:
         self.tree, self.links, self.judged = tree, links, judged
         self.R: Field[list[Motion]] = tree.field()
-        """At strands: how a link answers to the forces of a loop."""
+        """At strands: the response of a link to the forces of a loop."""
         T, B = fields(tree, Matrix, 2)
         s, alone, y, force = fields(tree, Column, 4)
         self.T, self.B, self.s, self.alone, self.y, self.force = T, B, s, alone, y, force
@@ -132,7 +132,7 @@ class _Loops:
         s[loop] = [x + y + u.dot(force) for x, y, force in zip(s[loop], bias, C, strict=True)]
 
     def carry(self, body: Any) -> None:
-        """Across a joint that has just been joined."""
+        """Carry the loops across a joint that has just been joined."""
         K, D, X, R = self.links.K[body], self.links.D[body], self.links.X[body], self.R
         for loop in self.tree.crossings(body):
             answers = zip(R[loop.strand], R[loop.onward], strict=True)
@@ -141,7 +141,7 @@ class _Loops:
         self._fold(lambda: self.tree.crossings(body), self.links.G[body], D, self.links.y[body])
 
     def close(self, loop: Any) -> None:
-        """Eliminate a loop where all that it holds has been joined."""
+        """Eliminate a loop once all bodies that it holds have been joined."""
         tree, T, links = self.tree, self.T, self.links
         D = self.D[loop.loop] = Factor.of_matrix(T[tree.coupling(loop, loop)])
         by_direction = zip(*(answer.numbers() for answer in self.R[loop.onward]), strict=True)
@@ -155,7 +155,7 @@ class _Loops:
         self._fold(lambda: tree.others(loop), G, D, y)
 
     def _fold(self, crossings: Any, G: list[Motion], D: Factor, y: Sequence[Scalar]) -> None:
-        """What an elimination leaves to the loops that are still open."""
+        """Update the loops that are still open after an elimination."""
         tree, B, R, T = self.tree, self.B, self.R, self.T
         for loop in crossings():
             by_row = columns(B[loop], ROWS)
@@ -197,8 +197,8 @@ class _Loops:
 
 
 def sound(known: Sequence[Scalar], D: Factor, alone: Sequence[Scalar]) -> Sequence[Scalar]:
-    """What is known, or no numbers if a pivot is not to be trusted: if much less is left of it than the diagonal that
-    the matrix has if nothing is joined.
+    """``known``, or non-finite numbers if a pivot is unreliable: if it is much smaller than the diagonal of the matrix
+    before anything is joined.
     """
     trusted: Scalar = 0.0
     for inverse, number in zip(D.inverse_pivots, alone, strict=True):
@@ -208,7 +208,7 @@ def sound(known: Sequence[Scalar], D: Factor, alone: Sequence[Scalar]) -> Sequen
 
 
 def _product(x: Column, D: Factor, y: Sequence[Scalar]) -> Scalar:
-    """xᵀ D⁻¹ y, of columns that may be empty."""
+    """xᵀ D⁻¹ y, for columns that may be empty."""
     return dot([a * weight for a, weight in zip(x, D.inverse_pivots, strict=True)], y) if x else 0.0
 
 

@@ -1,10 +1,10 @@
-"""Forward dynamics by composite bodies: M q̈ = τ - b(q, v), with a factorisation M = Lᵀ D L that follows the tree.
+"""Forward dynamics by composite rigid bodies: M q̈ = τ - b(q, v), with a factorisation M = Lᵀ D L along the tree.
 
     inward    for each ancestor j of i:   Lᵢⱼ = Dᵢ⁻¹ Mᵢⱼ;   and for each k from j up:   Mⱼₖ -= Lᵢⱼᵀ Mᵢₖ
     solve     Lᵀ x = r inward,   D y = x,   L q̈ = y outward
 
 Featherstone, Rigid Body Dynamics Algorithms (2008), section 6.5, over blocks: a block is one joint's degrees of
-freedom. Only ancestors meet, so nothing outside the tree's pattern is touched: O(n·depth²) instead of O(n³).
+freedom. The factorisation has no fill-in outside the pattern of ancestors: O(n·depth²) instead of O(n³).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def composite_body(
 
 
 def solve_along_tree(tree: Tree, M: Field[Matrix], x: Field[Column], terms: Field[Column] | None = None) -> JointField:
-    """q̈ with M q̈ = x; both are used up."""
+    """q̈ with M q̈ = x; both are overwritten."""
     D, L = factor_along_tree(tree, M, terms)
     qdd: JointField = tree.field()
 
@@ -51,8 +51,8 @@ def solve_along_tree(tree: Tree, M: Field[Matrix], x: Field[Column], terms: Fiel
 def factor_along_tree(
     tree: Tree, M: Field[Matrix], terms: Field[Column] | None = None
 ) -> tuple[Field[Factor], Field[Matrix]]:
-    """The factors D, for each joint, and L, for each joint and ancestor, of M, which is used up; ``terms`` tell what
-    the pivots are left over from.
+    """The factors D, for each joint, and L, for each joint and ancestor, of M, which is overwritten; ``terms`` are
+    those that cancel in the pivots.
     """
     D: Field[Factor] = tree.field()
     L: Field[Matrix] = tree.field()

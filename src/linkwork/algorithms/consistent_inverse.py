@@ -2,15 +2,15 @@
 
     M = Lᵀ D L along the tree,   hᵢ = Uᵢ Dᵢ⁻¹
     inward    Lᵢⱼ = (Sⱼᵀ f)ᵀ   over the ancestors j of i; f begins as hᵢ, and goes inward with j
-              across a joint j beside the ways of points, where Y = 0:   f ← f - hⱼ Sⱼᵀ f
+              across a joint j that is on no point's path, where Y = 0:   f ← f - hⱼ Sⱼᵀ f
     rows      Y = L⁻ᵀ Jᵀ (dense.py),   Λ⁻¹ = Yᵀ D⁻¹ Y (sparse.py),   x = D⁻¹ Y Wᵀ
-    outward   q̈ᵢ = xᵢ - Σ Lᵢⱼ q̈ⱼ   over the ancestors j on ways of points
+    outward   q̈ᵢ = xᵢ - Σ Lᵢⱼ q̈ⱼ   over the ancestors j on paths of points
 
-``force_responses`` carries six numbers along with every column, and a product with Λ follows; here a column pays one
-product for each pair of joints of which one carries the other, and Λ meets Y, which is empty beside the points' ways.
-Joints there give way in the same way for all columns, so that no column pays for pairs of these. ``sparse`` carries
-forces along the ways for Λ⁻¹; who has J and needs L, too, has Y sooner by these.
-Shorter for trees of moderate depth. The text needs to know how many frames there are, so it has no rolled form.
+``force_responses`` carries six numbers along with every column, and a product with Λ follows. Here a column costs one
+product for each pair of joints of which one supports the other, and Λ is multiplied with Y, which is empty off the
+points' paths. Joints there move in the same way for all columns, so that no column pays for pairs of these. ``sparse``
+propagates forces along the paths for Λ⁻¹; with J and L at hand, Y is found sooner from these.
+This is shorter for trees of moderate depth. The algorithm depends on the number of frames, so it has no rolled form.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from linkwork.spatial.matrices import Column, Matrix, minus_applied, transposed
 
 
 class JointRows:
-    """D and L of M, and Y of the points."""
+    """The factors D and L of M, and Y of the points."""
 
     def __init__(self, tree: PointedTree, q: JointValues) -> None:
         along = Propagators(tree, q)
@@ -67,7 +67,7 @@ def inertia_inverse(tree: PointedTree, q: JointValues) -> tuple[Field[list[Motio
 
 
 def consistent_inverse(tree: PointedTree, q: JointValues, *, weights: Matrix) -> tuple[Field[list[Motion]]]:
-    """The joints' accelerations, six for each frame; ``weights`` W has a row for each of them."""
+    """The joint accelerations, six for each frame; ``weights`` W has a row for each of them."""
     rows = JointRows(tree, q)
     Y, carried = rows.Y, rows.carried
     answers: Field[list[Motion]] = tree.field()
@@ -97,6 +97,6 @@ def consistent_inverse(tree: PointedTree, q: JointValues, *, weights: Matrix) ->
 
 
 def _given_way(L: Propagators, body: Body) -> list[Force]:
-    """U D⁻¹, a column for each degree of freedom: to an acceleration a of its parent a joint gives way by -D⁻¹ Uᵀ a."""
+    """U D⁻¹, a column for each degree of freedom: for an acceleration a of its parent, a joint moves by -D⁻¹ Uᵀ a."""
     columns = [L.D[body].solve(column) for column in transposed([force.numbers() for force in L.U[body]])]
     return [Force.from_numbers(row) for row in transposed(columns)]

@@ -2,11 +2,11 @@
 
 Links start as free bodies a = I⁻¹ f (Eq. 12); those of a main chain from the world to a tip are joined by the forces
 T₂ n, T₂ = Pᵀ H^⊥, that keep their joints' motions in range: T₂ᵀ I⁻¹ T₂ n = -T₂ᵀ a_free (Eqs. 9, 16), a block for each
-joint, coupled to those before and behind it. What hangs on the chain's bodies is part of them, as articulated bodies.
+joint, coupled to those before and behind it. Side branches are part of the chain's bodies, as articulated bodies.
 With K = (h^⊥)ᵀ, K_J h = 1, Xᵀ from parent to child, X the other way, and i - 1 for the body before i on the chain:
 
     along     R, ω of all bodies, by parallel prefix of (R, ω)∘(R′, ω′) = (RR′, R′ᵀω + ω′)
-    parallel  c = what a - Xᵀ aₚ is at q̈ = 0,   Iᴬ = I,   pᴬ = (ω × (ω × h), ω × I ω) - f             h: first moment
+    parallel  c = a - Xᵀ aₚ at q̈ = 0,   Iᴬ = I,   pᴬ = (ω × (ω × h), ω × I ω) - f                     h: first moment
     inward    Iᴬ, pᴬ of the side branches, level by level, up to the bodies of the chain
     parallel  W = (Iᴬ)⁻¹,   t = K_Jᵀ τ - Xᵢ₊₁ (K_Jᵀ τ)ᵢ₊₁ - pᴬ,   u = W t                             Eqs. 11, 16
     parallel  Y = K (W + Xᵀ Wᵢ₋₁ X) Kᵀ,   E = -K Xᵀ Wᵢ₋₁ Kᵢ₋₁ᵀ,   r = K (c - u + Xᵀ uᵢ₋₁)              T₂ᵀ I⁻¹ T₂
@@ -15,24 +15,24 @@ With K = (h^⊥)ᵀ, K_J h = 1, Xᵀ from parent to child, X the other way, and 
     outward   a, q̈ of the side branches
 
 Featherstone, Fijany, A technique for analysing constrained rigid-body systems, and its application to the Constraint
-Force Algorithm, 1999. Where this text deviates from the paper, and why:
+Force Algorithm, 1999. Deviations from the paper, and their reasons:
 
 - Link coordinates: P has -Xᵀ below its diagonal. World coordinates lose digits far from the world's origin.
 - The right-hand side comes from the free accelerations u, not from inverse dynamics: fewer steps, more digits.
-  ``constraint_force_world`` has both as the paper has them.
-- Accelerations are those of the points at the frames' origins, the derivative of velocity in a frame that stands
-  still, not spatial ones: linear velocities, which grow along a chain, then enter nowhere, and only ω accumulates.
-  For r, ω, u, w the joint's offset, the parent's turning and the joint's own velocity, all in the child's axes,
-  c = Ṡ q̇ + (ω × (ω × r) + 2 ω × u + w × u, ω × w).
-- "No part of the CFA needs to be changed" for side branches is not so: their bias forces pᴬ enter t.
-- Of T₁′ only K_J is needed, and any that has K_J h = 1 will do; that is the I_X of the paper.
-- Blocks of different size 6 - n are filled up to the largest with rows of the identity, whose unknowns come out as 0.
-- Rotors of inertia r, not in the paper, are more rows √r K_J of K with a compliance of 1, as in ``virtual_work``.
-- Gravity is the world's acceleration -g. Only one main chain is taken, the longest path; further roots, too, count as
-  side branches, of the world.
+  ``constraint_force_world`` does both as in the paper.
+- Accelerations are those of the points at the frames' origins, the derivative of velocity in a frame at rest,
+  not spatial ones: linear velocities, which grow along a chain, then enter nowhere, and only ω accumulates.
+  For r, ω, u, w the joint's offset, the parent's angular velocity and the joint's own velocity, all in the child's
+  axes, c = Ṡ q̇ + (ω × (ω × r) + 2 ω × u + w × u, ω × w).
+- "No part of the CFA needs to be changed" for side branches does not hold: their bias forces pᴬ enter t.
+- Of T₁′ only K_J is needed, and any with K_J h = 1 will do; this is the freedom of I_X in the paper.
+- Blocks of different size 6 - n are padded to the largest with rows of the identity, whose unknowns come out as 0.
+- Rotors of inertia r, not in the paper, are additional rows √r K_J of K with a compliance of 1, as in ``virtual_work``.
+- Gravity is the world's acceleration -g. There is a single main chain, the longest path; other branches of the world
+  are side branches, too.
 
 Every link needs an inertia, and neighbours of very different mass cost digits; see ``lw.forward_dynamics``. Steps are
-at most 4 log₂ n + 12, 3 for each level of side branches, and log₂ k - 1 for each where k > 2 of them stand on one body.
+at most 4 log₂ n + 12, 3 for each level of side branches, and log₂ k - 1 for each where k > 2 of them are on one body.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def constraint_force(
 ) -> tuple[JointField]:
     """q̈, from configuration, velocity, joint forces and the external force on each body.
 
-    ``tip`` is the number of the body at the end of the main chain; the longest path is taken if it is left out.
+    ``tip`` is the number of the body at the end of the main chain; the longest path if it is None.
     """
     qdd, _ = joined_motion(tree, q, v, tau, f_ext, tip)
     return (qdd,)
@@ -83,7 +83,7 @@ def joined_motion(
     tip: int | None = None,
     dual: Callable[[Subspace], Wrenches] = lambda S: S.dual(),
 ) -> tuple[JointField, Field[Force]]:
-    """q̈, and what each joint of the main chain transmits to its child; ``dual`` gives K_J of a joint."""
+    """q̈, and the wrench that each joint of the main chain transmits to its child; ``dual`` gives K_J of a joint."""
     step = ArticulatedBodies(tree)
     X, S, c, IA, pA = step.X, step.S, step.c, step.IA, step.pA
     K: Field[Wrenches] = tree.field()
@@ -118,7 +118,7 @@ def joined_motion(
         c[body] = body.joint.bias(q[body], v[body]) + relative_bias(X[body], above, moved[body])
         IA[body], pA[body] = body.inertia.articulated(), bias_force(body.inertia, w) - f_ext[body]
 
-    # Side branches, inward: what stands on one body is summed pairwise, and fetched by it
+    # Side branches, inward: those on the same body are summed pairwise, and fetched by it
     on_chain = {body.index for body in chain}
     standing: dict[int, list[Body]] = {}
     for level in (*reversed(branches), chain):
@@ -137,7 +137,7 @@ def joined_motion(
     behind = {body.index: after for body, after in pairwise(chain)}
 
     def total_on(body: Body, force: Field[Force]) -> Force:
-        """What forces that act on the joints' children, and back on their parents, come to on a body: Pᵀ of them."""
+        """The total on a body of forces that act on the joints' children, and reversed on their parents: Pᵀ f."""
         after = behind.get(body.index)
         return force[body] - X[after].to_parent(force[after]) if after else force[body]
 
@@ -174,7 +174,7 @@ def joined_motion(
 
 
 def relative_bias(X: Transform, above: Vec3, moved: Motion) -> Motion:
-    """c without Ṡ q̇, of a child that moves with S q̇ on a parent that turns at ``above``."""
+    """c without Ṡ q̇, for a child with joint velocity S q̇ on a parent with angular velocity ``above``."""
     R, slid, spun = X.rotation, moved.linear, moved.angular
     carried = R.apply_transpose(above)
     swung = R.apply_transpose(above.cross(above.cross(X.translation)))
@@ -182,19 +182,19 @@ def relative_bias(X: Transform, above: Vec3, moved: Motion) -> Motion:
 
 
 def bias_force(inertia: Inertia, w: Vec3) -> Force:
-    """What keeps a body turning about its origin at ω: (ω × (ω × h), ω × I ω)."""
+    """The bias force of a body that rotates about its origin at ω: (ω × (ω × h), ω × I ω)."""
     whirl = Motion(Vec3.zero(), w)
     return whirl.cross(inertia * whirl)
 
 
 def turned_further(before: Turned, after: Turned) -> Turned:
-    """Over two stretches of a chain, one behind the other."""
+    """The combination over two consecutive stretches of a chain."""
     (R, w), (Q, x) = before, after
     return R * Q, Q.apply_transpose(w) + x
 
 
 def coupled(K: Wrenches, half: Sequence[Motion], before: Wrenches, width: int) -> Matrix:
-    """-K (Xᵀ W) Kᵢ₋₁ᵀ, from the columns of Xᵀ W, filled up with zeros."""
+    """-K (Xᵀ W) Kᵢ₋₁ᵀ, from the columns of Xᵀ W, padded with zeros."""
     rows = transposed([column.numbers() for column in half])
     felt = (Motion.from_numbers(applied(rows, wrench.numbers())) for wrench in before.units())
     columns = [padded(K.dot(-motion), width) for motion in felt]

@@ -1,17 +1,17 @@
 """The constraint force algorithm for fewer processors than links: each takes a segment of the chain.
 
-The same block-tridiagonal system as in ``constraint_force``, eliminated in another order. Segments are worked on at
-the same time. Within a segment the joints go one after the other, all but the last, so that the seams are left: the
-last joints of all segments, and the joint before the first. They are a small system of the same form, which is solved
-by cyclic reduction. On P processors these are about N / P + 2 log₂ P steps.
+The block-tridiagonal system of ``constraint_force``, eliminated in another order. Segments are processed in parallel.
+Within a segment the joints are eliminated one after another, all but the last, so that the seams are left: the
+last joints of all segments, and the joint before the first. They form a small system of the same structure, which is
+solved by cyclic reduction. On P processors this takes about N / P + 2 log₂ P steps.
 
     segments  R, ω over the whole segment                                                           _turn
-    head      its joints go, one after the other; then ω at each seam                               _eliminate_head
-    segments  what the last link is on its own                                                      _stand_at_seams
+    head      its joints are eliminated one after another; then ω at each seam                      _eliminate_head
+    segments  quantities of the last link alone                                                     _stand_at_seams
     segments  outward:  c, pᴬ, W = I⁻¹, u = W (K_Jᵀ τ - pᴬ) of a link,   uₚ -= Wₚ X K_Jᵀ τ of       _eliminate_inside
                         the one before it
                         Y = K (W + Xᵀ Wₚ X) Kᵀ,   E = -K Xᵀ Wₚ Kₚᵀ,   r = K (c - u + Xᵀ uₚ)
-                        the joint before goes:  L D Lᵀ = Yₚ,   A = L⁻¹ Fₚ,   B = L⁻¹ Eᵀ,   z = L⁻¹ rₚ
+                        eliminate the joint before:  L D Lᵀ = Yₚ,   A = L⁻¹ Fₚ,   B = L⁻¹ Eᵀ,   z = L⁻¹ rₚ
                         Y -= Bᵀ D⁻¹ B,   r -= Bᵀ D⁻¹ z,   F = -Bᵀ D⁻¹ A,   and likewise with A before the segment
     seams     Y and r from both sides, then n by cyclic reduction                                   _solve_seams
     segments  outward:  r again, since n before the segment is known, by L and D, which were kept   _substitute_inside
@@ -20,10 +20,10 @@ by cyclic reduction. On P processors these are about N / P + 2 log₂ P steps.
     segments  q̈ of the last joint, from a of the link behind it                                     _accelerate_seams
     head      inward:   n, f, a;   outward:   q̈                                                     _substitute_head
 
-Side branches are articulated bodies, as in ``constraint_force``, worked on at the same time; I is then Iᴬ.
+Side branches are articulated bodies, as in ``constraint_force``, also in parallel; I is then Iᴬ.
 
-F couples a joint to the one before its segment. Of the first elimination nothing is kept but L and D, so that the
-second goes without Y: the rest is found again, since what a long chain takes in memory is slower than arithmetic.
+F couples a joint to the one before its segment. Only L and D of the first elimination are stored, so that the
+second needs no Y: the rest is recomputed, since memory traffic on a long chain is slower than arithmetic.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from linkwork.spatial.matrices import Column, Matrix, minus_applied, padded_with
 def constraint_force_segments(
     tree: SegmentedTree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces
 ) -> tuple[JointField]:
-    """q̈, from configuration, velocity, joint forces and the external force on each body, these lined up."""
+    """q̈, from configuration, velocity, joint forces and the external force on each body, with the bodies lined up."""
     branches = SideBranches(tree, q, v, tau, f_ext) if tree.branched else None
     work = Elimination(tree, ChainLinks(tree, q, v, tau, f_ext, branches))
     _turn(work)
@@ -62,14 +62,14 @@ def constraint_force_segments(
 
 
 class Block(NamedTuple):
-    """Y and r of a joint, as far as the joints before it are eliminated."""
+    """Y and r of a joint, with the joints before it eliminated."""
 
     Y: Matrix
     r: Column
 
 
 class Gone(NamedTuple):
-    """What a joint that was eliminated leaves for its n."""
+    """The data of an eliminated joint from which its n is found."""
 
     B: Matrix
     D: Factor
@@ -81,14 +81,14 @@ class Gone(NamedTuple):
 
 
 class Known(NamedTuple):
-    """A link of a segment that was come to, and r of its joint."""
+    """The current link of a segment, and r of its joint."""
 
     link: Link
     r: Column
 
 
 class Front(NamedTuple):
-    """A link of a segment that was come to, and Y, F and r of its joint."""
+    """The current link of a segment, and Y, F and r of its joint."""
 
     link: Link
     Y: Matrix
@@ -97,7 +97,7 @@ class Front(NamedTuple):
 
 
 class Elimination:
-    """What is known of a chain at each stage, and where: at segments, at seams, at the place that was come to, or at
+    """The quantities of a chain at each stage, stored at segments, at seams, at the current place of a walk, or at
     bodies.
     """
 
@@ -115,26 +115,26 @@ class Elimination:
         self.known_front: Field[Known] = tree.field()
         """The same once n before the segment is known."""
         self.taken: Field[Block] = tree.field()
-        """What the segment's joints add to Y and r of the joint before it."""
+        """The contribution of the segment's joints to Y and r of the joint before it."""
         self.n: Field[Column] = tree.field()
-        """Of the joint that was come to."""
+        """Of the current joint."""
         self.onward: Field[Force] = tree.field()
-        """What the link that was come to passes on to the next: X f of that one."""
+        """The force that the current link passes on to the next: X f of that one."""
         self.carried_last: Field[Motion] = tree.field()
-        """What a of the last link were at q̈ = 0."""
+        """The acceleration a of the last link at q̈ = 0."""
 
         # At seams: of the joint, and of the link that hangs on it
         self.link: Field[Link] = tree.field()
         self.Y, self.E = fields(tree, Matrix, 2)
         self.r: Field[Column] = tree.field()
         self.added: Field[Block] = tree.field()
-        """What the segment behind adds to Y and r."""
+        """The contribution of the segment behind to Y and r."""
         self.n_seam: Field[Column] = tree.field()
         self.a_seam: Field[Motion] = tree.field()
         self.passed: Field[Force] = tree.field()
-        """What the link passes on to the segment behind."""
+        """The force that the link passes on to the segment behind."""
 
-        # Where a walk along the chain has come to
+        # At the current place of a walk along the chain
         self.known: Field[Link] = tree.field()
         self.reached: Field[Block] = tree.field()
         self.w: Field[Vec3] = tree.field()
@@ -142,22 +142,22 @@ class Elimination:
         self.a_head: Field[Motion] = tree.field()
         self.passed_head: Field[Force] = tree.field()
 
-        # At bodies of the head, and of a segment while it is worked on
+        # At bodies of the head, and of a segment during its iteration
         self.head_stand, self.stand = fields(tree, Stand, 2)
         self.head_gone: Field[Gone] = tree.field()
         self.gone: Field[tuple[Matrix, Column]] = tree.field()
-        """B and z of the joint before a body; its D outlives the iteration in which it is found."""
+        """B and z of the joint before a body; its D outlives the iteration in which it is computed."""
         self.D: Field[Factor] = tree.persistent_field()
         self.head_a, self.a = fields(tree, Motion, 2)
 
     def note(self, body: Body, a: Motion) -> None:
-        """Keep a of a body for its side branches, if there are any."""
+        """Store a of a body for its side branches, if there are any."""
         if self.links.branches:
             self.links.branches.a[body] = a
 
 
 def _gone(D: Factor, r: Column, E: Matrix) -> Gone:
-    """A joint is eliminated; D has the factors of its Y, E couples the one behind to it."""
+    """Eliminate a joint; D has the factors of its Y, E couples the one behind to it."""
     return Gone(transposed([D.forward(row) for row in E]), D, D.forward(r))
 
 
@@ -196,14 +196,14 @@ def _eliminate_head(work: Elimination) -> None:
 
 
 def _stand_at_seams(work: Elimination) -> None:
-    """The last links of segments, as those behind them find them."""
+    """The last links of segments, for the segments behind them."""
     for segment in work.tree.segments(brief=True):
         for body in segment.outward(-1):
             _, work.link[segment.behind] = work.links.alone(body, work.w_last[segment])
 
 
 def _eliminate_inside(work: Elimination) -> None:
-    """All joints of a segment but the last, from the first; what they leave behind it, and before it."""
+    """Eliminate all joints of a segment but the last, from the first; contributions to the seams behind and before."""
     links, front, taken = work.links, work.front, work.taken
     for segment in work.tree.segments():
         work.start[segment] = work.link[segment.before]
@@ -286,21 +286,21 @@ def _substitute(work: Elimination, segment: Segment, body: Body) -> None:
 
 
 def _pass_on(work: Elimination, segment: Segment, body: Body) -> Force:
-    """A joint's force on its child, which the next link inward is to pass on."""
+    """A joint's force on its child, which the next link inward passes on."""
     force = work.links.transmitted(body, work.n[segment])
     work.onward[segment] = work.links.X[body].to_parent(force)
     return force
 
 
 def _accelerate(work: Elimination, segment: Segment, body: Body) -> None:
-    """A link, by its joint's force less what it passes on."""
+    """The acceleration of a link, from its joint's force minus the force it passes on."""
     stand, passed = work.stand[body], work.onward[segment]
     work.a[body] = work.links.acceleration(body, stand, _pass_on(work, segment, body), passed)
     work.note(body, work.a[body])
 
 
 def _accelerate_seams(work: Elimination) -> None:
-    """What the last links of segments do is known from those behind them."""
+    """q̈ of the last joints of segments, from the accelerations of the links behind them."""
     for segment in work.tree.segments(brief=True):
         for body in segment.outward(-1):
             a = work.a_seam[segment.behind]

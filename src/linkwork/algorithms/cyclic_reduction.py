@@ -2,16 +2,16 @@
 
     Yₖ nₖ + Eₖ nₖ₋₁ + Eₖ₊₁ᵀ nₖ₊₁ = rₖ,   k = 1 … N
 
-Every other of the unknowns that are left is eliminated at once, until none is left; then they are found in the
-reverse order. One that goes while its neighbours l and u stand a span away keeps factors L D Lᵀ = Y and
+Every other one of the remaining unknowns is eliminated at once, until none is left; then they are found in the
+reverse order. An unknown eliminated while its neighbours l and u are a span away keeps factors L D Lᵀ = Y and
 
-    outward   A = L⁻¹ Eₗ,   B = L⁻¹ Eᵤ,   z = L⁻¹ r,        Eₗ, Eᵤ: what couples it to its neighbours
+    outward   A = L⁻¹ Eₗ,   B = L⁻¹ Eᵤ,   z = L⁻¹ r,        Eₗ, Eᵤ: its couplings to the neighbours
     then      Yₗ -= Aᵀ D⁻¹ A,   rₗ -= Aᵀ D⁻¹ z,   Yᵤ -= Bᵀ D⁻¹ B,   rᵤ -= Bᵀ D⁻¹ z,   and l and u couple by -Bᵀ D⁻¹ A
     back      n = L⁻ᵀ D⁻¹ (z - A nₗ - B nᵤ)
 
-An unknown fetches what its neighbours have for it at the start of the next step, so that a step writes each place
-once and is one loop. About 2.2 times the work of eliminating one after the other. Heller 1976; with factors, no block
-is inverted, and the elimination of a positive definite system in any order needs no pivots.
+An unknown fetches the contributions of its neighbours at the start of the next step, so that a step writes each place
+once and is one loop. This is about 2.2 times the work of sequential elimination. Heller 1976; with factors, no block
+is inverted, and the elimination of a positive definite system in any order needs no pivoting.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from linkwork.spatial.matrices import Column, Matrix, dot, minus_applied, transp
 def cyclic_reduction(
     tree: ReducedTree, places: Any, Y: Field[Matrix], E: Field[Matrix], r: Field[Column]
 ) -> Field[Column]:
-    """n, in the field of r; Y is given by lower triangles and used up, E at a place couples it to the one before."""
+    """n, in the field of r; Y has lower triangles and is overwritten; E at a place couples it to the one before."""
     D: Field[Factor] = tree.field()
     A, B = fields(tree, Matrix, 2)
     z: Field[Column] = tree.field()
@@ -36,7 +36,7 @@ def cyclic_reduction(
         for one in tree.parallel(step):
             at, before, after = one.place, one.before, one.after
             left, right = Y[at], r[at]
-            if before:  # what two neighbours that went in the last step have for this one
+            if before:  # contributions of the two neighbours eliminated in the last step
                 eliminate(left, right, B[before], D[before], z[before])
             if after:
                 eliminate(left, right, A[after], D[after], z[after])

@@ -4,8 +4,8 @@
     blocks    Σ Yᵀ D⁻¹ Y′ over the bodies that are on the paths of both points
 
 The symbolic method that Chang and Khatib compare with (their Eq. 14), which is O(n³) with a dense inverse of M; here
-M⁻¹ is never formed and the factors keep to the tree's pattern (Featherstone, Exploiting sparsity in operational-space
-dynamics, 2010). It is the fastest for a short arm.
+M⁻¹ is never formed and the factors have the tree's sparsity pattern (Featherstone, Exploiting sparsity in
+operational-space dynamics, 2010). It is the fastest for a short arm.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def take_out(
     L: Field[Matrix],
     Y: Field[list[Motion]],
 ) -> None:
-    """The rows of a point in Y = L⁻ᵀ Jᵀ, of which each D's own factor is taken out, too."""
+    """The rows of a point in Y = L⁻ᵀ Jᵀ, with each joint's own factor of D applied, too."""
     for body in tree.path(point.body):
         Y[point, body] = J[point, body]
     for body in tree.path(point.body):

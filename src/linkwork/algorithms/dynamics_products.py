@@ -1,20 +1,20 @@
 """Products of vectors with the derivatives of inverse and forward dynamics, O(n): no matrix is formed.
 
-λᵀ times the derivatives of τ = ID(q, q̇, q̈), the product by which a gradient goes back:
+λᵀ times the derivatives of τ = ID(q, q̇, q̈), the vector-Jacobian product of reverse mode:
 
     outward   V, A as ``inverse_dynamics``,   W = X⁻¹ Wₚ + S λ,   F = I A + V ×* I V - f,   H = I W,   Z = Bᵀ W
-    inward    Vₚ, Aₚ, Wₚ seen from the body,   u = Z - Vₚ ×* H
+    inward    Vₚ, Aₚ, Wₚ in the body's frame,   u = Z - Vₚ ×* H
               g_v = Sᵀ (u - V ×* H)     g_q = -Sᵀ (Vₚ ×* u + Aₚ ×* H + Wₚ ×* F)     g_a = Sᵀ H + rotor λ
-              F, H and Z are handed to the parent                  with respect to f: -W;  to parameters: Yᵀ W
+              F, H and Z are added to the parent's                 with respect to f: -W;  to parameters: Yᵀ W
 
 These are the columns of ``inverse_dynamics_derivatives`` times λ, with x × S paired with a force as -S paired with
-x ×* the force. The derivatives times a vector (δq, δv, δa), by which a change goes forward:
+x ×* the force. The derivatives times a vector (δq, δv, δa), the Jacobian-vector product of forward mode:
 
     outward   δV = X⁻¹ δVₚ + Vₚ × S δq + S δv,   δA = X⁻¹ δAₚ + Aₚ × S δq + S δa + δV × S q̇ + V × S δv
               δF = I δA + δV ×* I V + V ×* I δV - δf + (δI A + V ×* δI V)
     inward    δτ = Sᵀ δF + rotor δa,   δFₚ += X (δF + S δq ×* F)
 
-Of forward dynamics: λᵀ ∂q̈ = -(M⁻¹ λ)ᵀ ∂τ at q̈ = FD, and δq̈ = M⁻¹ (δτ - ∂τ δ). A subspace that varies with q adds the
+For forward dynamics: λᵀ ∂q̈ = -(M⁻¹ λ)ᵀ ∂τ at q̈ = FD, and δq̈ = M⁻¹ (δτ - ∂τ δ). A subspace that varies with q adds the
 terms of ``inverse_dynamics_derivatives``. Every body is in its own frame.
 """
 
@@ -46,7 +46,7 @@ class Pullback(NamedTuple):
 
 
 class _Motions(NamedTuple):
-    """What both directions need of a motion; V, A and F of each body, and Vₚ and Aₚ seen from it."""
+    """The motion quantities that both modes need: V, A and F of each body, and Vₚ and Aₚ in its frame."""
 
     X: Field[Transform]
     S: Field[Subspace]
@@ -88,7 +88,7 @@ def pullback(
         Wp[body] = X[body].to_child(W[body.parent])
         W[body] = Wp[body] + S[body].times(weights[body])
         H[body] = body.inertia * W[body]
-        Z[body] = Coriolis.of_body(body.inertia, V[body]).transposed(W[body])  # a moment without a force
+        Z[body] = Coriolis.of_body(body.inertia, V[body]).transposed(W[body])  # a pure moment
         g.f_ext[body] = -W[body]
         g.parameters[body] = by_parameter(W[body], V[body], A[body])
 
@@ -180,7 +180,7 @@ def _directed(S_q: list[Columns], dq: Coordinates) -> Columns:
 
 
 def _accelerations(tree: Tree, step: ArticulatedBodies, forces: JointValues) -> JointField:
-    """M⁻¹ times joint forces, by what articulated bodies found."""
+    """M⁻¹ times joint forces, by the stored articulated-body quantities."""
     p: Field[Force] = tree.field()
     y: Field[Column] = tree.field()
     P: Field[Motion] = tree.field()
@@ -199,7 +199,7 @@ def _accelerations(tree: Tree, step: ArticulatedBodies, forces: JointValues) -> 
     return x
 
 
-# The texts of the catalogue
+# The entries of the catalogue
 
 
 def inverse_dynamics_vjp(
@@ -211,7 +211,7 @@ def inverse_dynamics_vjp(
     f_ext: BodyForces,
     wrt: tuple[str, ...],
 ) -> tuple[Field[Any], ...]:
-    """λᵀ ∂τ with respect to the arguments that are named."""
+    """λᵀ ∂τ with respect to the named arguments."""
     found = pullback(tree, q, v, a, f_ext, weights)
     return tuple(getattr(found, name) for name in wrt)
 
@@ -241,7 +241,7 @@ def forward_dynamics_vjp(
     f_ext: BodyForces,
     wrt: tuple[str, ...],
 ) -> tuple[Field[Any], ...]:
-    """λᵀ ∂q̈ with respect to the arguments that are named."""
+    """λᵀ ∂q̈ with respect to the named arguments."""
     found = articulated_motion(tree, q, v, tau, f_ext)
     opposite: JointField = tree.field()
     for body in tree.outward():

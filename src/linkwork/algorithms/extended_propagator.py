@@ -1,7 +1,7 @@
 """The inverse operational-space inertia by extended force propagators (EFPA), O(n + md + m²) for tree depth d.
 
     outward   Ωᵢ = Sᵢ Dᵢ⁻¹ Sᵢᵀ + Lᵢᵀ Ωₕ Lᵢ        over the paths of the points, symmetric
-    inward    Pₑ,ₕ = Lᵢ Pₑ,ᵢ                       for every point e, as far as paths of others meet its own
+    inward    Pₑ,ₕ = Lᵢ Pₑ,ᵢ                       for every point e, as far as other points' paths meet its own
     blocks    Λ⁻¹ of e and e′ is P′ᵀ Ω P at their nearest common ancestor
 
 Wensing, Featherstone, Orin, A reduced-order recursive algorithm for the computation of the operational-space inertia

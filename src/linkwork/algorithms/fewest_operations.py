@@ -1,11 +1,11 @@
-"""Which method for Λ⁻¹ takes the fewest operations, told from the tree and the points alone.
+"""A rule for the method for Λ⁻¹ with the fewest operations, from the tree and the points alone.
 
-For each pair of points ``sparse`` pays 72 operations for every degree of freedom that carries both, ``pv`` 396 for a
-product of 6×6 matrices and more where ways meet again and again, and ``chang_khatib`` for the bodies between. So the
-first is shorter where points share little, as limbs share a floating base, the last where many points are near each
+For each pair of points ``sparse`` costs 72 operations for every degree of freedom that carries both, ``pv`` 396 for a
+product of 6×6 matrices and more where paths meet repeatedly, and ``chang_khatib`` some for each body between. So the
+first is cheapest where points share little, as limbs share a floating base, the last where many points are near each
 other, and the second elsewhere. With one point the first two take the same operations, the second in less time. Where
-all that stands on the world with the points has few degrees of freedom, as an arm or the legs of a robot that is bolted
-down, ``dense`` is shorter than all of these. The numbers were fitted to counted and timed cases
+the branches of the world with points have few degrees of freedom, as an arm or the legs of a robot with a fixed base,
+``dense`` is cheaper than all of these. The numbers were fitted to counted and timed cases
 (benchmarks/operational_methods.py, docs/operational-inertia.md).
 """
 
@@ -18,14 +18,14 @@ from linkwork.model.model import Model
 from linkwork.model.paths import paths_of
 
 SMALL, ALL = 11, 50
-"""Degrees of freedom of a branch of the world, and of all of them, up to which ``dense`` is the shortest."""
+"""Degrees of freedom of a branch of the world, and of all of them, up to which ``dense`` is cheapest."""
 SHARED = 6.0
 """Degrees of freedom that carry both points of a pair, on average over the pairs that share any body, up to which
-``sparse`` is the shortest.
+``sparse`` is cheapest.
 """
 MANY, NEAR = 12, 2.0
-"""More points than this, with no more bodies than that to go over for each pair that shares any body, are where
-``chang_khatib`` is the shortest of the others.
+"""``chang_khatib`` is the cheapest of the others for more points than this, and at most so many bodies to pass for each
+pair that shares any body.
 """
 
 
@@ -42,7 +42,7 @@ def fewest_operations_on(parents: Sequence[int], nv: Sequence[int], points: Sequ
         return "dense"
     if len(points) == 1:
         return "pv"
-    carried = [0] * (len(parents) + 1)  # points that move with each body
+    carried = [0] * (len(parents) + 1)  # number of points that each body carries
     for point in points:
         carried[point] += 1
     shared, meeting = 0, 0
@@ -68,7 +68,7 @@ def _largest_branch(parents: Sequence[int], nv: Sequence[int], points: Sequence[
 
 
 def _near(parents: Sequence[int], points: Sequence[int]) -> bool:
-    """Whether there are few bodies to go over for each pair."""
+    """Whether there are few bodies to pass for each pair."""
     found = paths_of(parents, points)
     bodies = sum(stop - start for station in found.stations for start, stop in (station.behind, station.after))
     pairs = sum(place.after[1] - place.behind[0] for place in found.places)

@@ -1,11 +1,11 @@
-"""Force propagators: how a force on a body is felt by its parent, across a joint that gives way to it.
+"""Force propagators: the transmission of a force on a body to its parent across an articulated joint.
 
     inward    Uᵢ = Iᴬᵢ Sᵢ,   Dᵢ = Sᵢᵀ Uᵢ + rotor,   Iᴬₕ += Xᵢ (Iᴬᵢ - Uᵢ Dᵢ⁻¹ Uᵢᵀ) Xᵢᵀ                Eq. 10
               Lᵢ = Xᵢ (1 - Uᵢ Dᵢ⁻¹ Sᵢᵀ),   Lᵢᵀ = (1 - Sᵢ Dᵢ⁻¹ Uᵢᵀ) Xᵢᵀ                             Eqs. 8, 9
 
 Chang, Khatib, Efficient recursive algorithm for the operational space inertia matrix of branching mechanisms (2000),
-steps 1 and 2 of Table 1. L is never formed: it is applied to forces, and its transpose to motions. Joints have any
-number of degrees of freedom; rotors, which the paper does not have, are in D alone.
+steps 1 and 2 of Table 1. L is never formed: it is applied to forces, and its transpose to motions. Joints may have any
+number of degrees of freedom; rotors, which are not in the paper, enter D only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ UNIT_FORCES = tuple(Force.from_numbers(unit) for unit in units(6))
 
 
 class Propagators:
-    """X, S, U and D of every body, and what they do to forces and motions."""
+    """X, S, U and D of every body, and their action on forces and motions."""
 
     def __init__(self, tree: Tree, q: JointValues) -> None:
         step = ArticulatedBodies(tree)
@@ -35,12 +35,12 @@ class Propagators:
         self.X, self.S, self.U, self.D = X, S, step.U, step.D
 
     def inward(self, body: Body, force: Force) -> Force:
-        """L f: a force on the body, as its parent feels it."""
+        """L f: a force on the body, as transmitted to its parent."""
         given = self.D[body].solve(self.S[body].dot(force))
         return self.X[body].to_parent(self.S[body].withheld(force, self.U[body], given, body.rotor))  # Eqs. 6, 8
 
     def across(self, body: Body, forces: list[Force]) -> tuple[list[Motion], list[Force]]:
-        """Forces on the body as the joint sees them, a row for each pivot of D, and as its parent feels them."""
+        """Forces on the body in joint space, a row for each pivot of D, and as transmitted to its parent."""
         S, U, D = self.S[body], self.U[body], self.D[body]
         columns = [D.forward(S.dot(force)) for force in forces]
         given = [D.complete(column) for column in columns]
@@ -49,19 +49,19 @@ class Propagators:
         return rows, [self.X[body].to_parent(force) for force in felt]  # Eqs. 6, 8
 
     def outward(self, body: Body, motion: Motion) -> Motion:
-        """Lᵀ a: an acceleration of the parent, as the body follows it."""
+        """Lᵀ a: the acceleration of the body for an acceleration of its parent."""
         return self.following(body, self.X[body].to_child(motion))  # Eqs. 7, 9
 
     def following(self, body: Body, motion: Motion) -> Motion:
-        """(1 - S D⁻¹ Uᵀ) a, of a motion that is given in the body's frame."""
+        """(1 - S D⁻¹ Uᵀ) a, for a motion in the body's frame."""
         return self.S[body].followed(motion, self.U[body], self.D[body], body.rotor)
 
     def giving(self, body: Body, force: Force) -> Motion:
-        """S D⁻¹ Sᵀ f: how the joint gives way to a force on the body while the parent is held."""
+        """S D⁻¹ Sᵀ f: the acceleration of the body under a force on it while the parent is held."""
         return self.S[body].times(self.D[body].solve(self.S[body].dot(force)))
 
     def carried(self, body: Body, Omega: Mobility) -> Mobility:
-        """S D⁻¹ Sᵀ + Lᵀ Ω L: how the body gives way to forces on itself, if Ω says so of its parent."""
+        """S D⁻¹ Sᵀ + Lᵀ Ω L: the mobility of the body, given the mobility Ω of its parent."""
         _, felt = Omega.across(self.X[body])
         half = [self.following(body, column) for column in felt.columns()]
         rows = [self.following(body, row) for row in transposed(half)]
@@ -70,12 +70,12 @@ class Propagators:
 
 
 def placed(frame: Point) -> list[Force]:
-    """The unit forces at a frame, about its body's frame."""
+    """The unit forces at a frame, in its body's frame."""
     return [frame.placement.to_parent(force) for force in UNIT_FORCES]  # Eq. 4
 
 
 def unconnected(tree: PointedTree) -> Field[list[Motion]]:
-    """Blocks of points that share no body: zero for each pair, until more is known."""
+    """Zero blocks for all pairs of points, which remain for points that share no body."""
     block: Field[list[Motion]] = tree.field()
     for point in tree.frames():
         for other in tree.frames_back_from(point):

@@ -1,11 +1,11 @@
-"""How all joints answer forces at points: J M⁻¹ by propagation, O(nm) for n bodies and m points.
+"""The response of all joints to forces at points: J M⁻¹ by propagation, O(nm) for n bodies and m points.
 
     inward    Lᵢ for all bodies
     for each point e:
     inward    Fₑ = the unit forces at the point,   Fₕ = Lᵢ Fᵢ,   and zero off the point's path
     outward   q̈ = Dᵢ⁻¹ (Sᵢᵀ Fᵢ - Uᵢᵀ Xᵢᵀ aₕ),   aᵢ = Xᵢᵀ aₕ + Sᵢ q̈
 
-The columns of M⁻¹ Jᵀ are accelerations from rest. Bodies off a point's path move too, so all are walked over for each
+The columns of M⁻¹ Jᵀ are accelerations from rest. Bodies off a point's path move too, so all are visited for each
 point; aᵢ is Chang and Khatib's Ωᵢ,ₑ X (chang_khatib.py).
 """
 
@@ -18,7 +18,7 @@ from linkwork.spatial.matrices import minus
 
 
 def force_responses(tree: PointedTree, q: JointValues) -> tuple[Field[list[Motion]]]:
-    """J M⁻¹: the acceleration of every joint that a unit force at each frame causes."""
+    """J M⁻¹: the joint accelerations due to a unit force at each frame."""
     L = Propagators(tree, q)
     F: Field[list[Force]] = tree.field()
     a, answers = fields(tree, list[Motion], 2)

@@ -1,21 +1,22 @@
 """Derivatives of forward dynamics with respect to configuration, velocity and joint forces, O(n²).
 
-How τ = ID(q, q̇, q̈) varies with q of joint j (``inverse_dynamics_derivatives``) is what a force on each body b behind it
-would do, B_b Ψ̇ + I_b Ψ̈, and S ×* F on its parent; with q̇ it is B_b S + I_b Ω. Articulated bodies answer:
+The derivative of τ = ID(q, q̇, q̈) with respect to q of joint j (``inverse_dynamics_derivatives``) is the effect of a
+force B_b Ψ̇ + I_b Ψ̈ on each body b behind it, and of S ×* F on its parent; with respect to q̇ the force is B_b S + I_b Ω.
+The response of articulated bodies to these forces:
 
     inward    C = B + Σ (C + K Sᵀ C) of the children,   Y = -D⁻¹ Sᵀ C                     of any Ψ̇
               f = C Ψ̇ + Iᴬ Ψ̈,   x = -D⁻¹ Sᵀ f,   P = Ψ̈ + S x                             while the parent is held
-              the parent is pushed by   -(f + K Sᵀ f + S ×* F)                             K = -U D⁻¹
+              force on the parent:   -(f + K Sᵀ f + S ×* F)                                K = -U D⁻¹
     outward   behind j   x = Y Ψ̇ + Kᵀ Pₚ,   P = Pₚ + S x
-    all       the pushes move all joints (``mass_matrix_inverse``), whereby ∂q̈/∂τ = M⁻¹ is found, too
+    all       response of all joints to these forces (``mass_matrix_inverse``), which also gives ∂q̈/∂τ = M⁻¹
 
-So nothing of ∂τ is formed. With respect to q̇ it is the same with S, Ω and no F in the places of Ψ̇, Ψ̈ and F. C has three
-columns, as B has no others than those of angular velocities. A subspace that varies with q adds (∂S/∂qₖ)ᵀ F to Sᵀ f.
+So ∂τ is never formed. The derivative with respect to q̇ is the same with S, Ω and zero in place of Ψ̇, Ψ̈ and F. C has
+three columns, as B has columns for angular velocities only. A subspace that varies with q adds (∂S/∂qₖ)ᵀ F to Sᵀ f.
 Everything but Iᴬ is in the frame of the root.
 
-A joint of six degrees of freedom, without rotors and with a fixed subspace, holds nothing: it takes up Ψ̈ whole, so that
-P = -S D⁻¹ Sᵀ C Ψ̇, and what it carries follows angular velocities alone. Three columns go outward from a floating base,
-not twelve.
+A joint of six degrees of freedom, without rotors and with a fixed subspace, transmits no force: it takes up Ψ̈ entirely,
+so that P = -S D⁻¹ Sᵀ C Ψ̇, and the bodies it carries depend on angular velocities only. Three columns go outward from a
+floating base, not twelve.
 
 That ∂q̈ = -M⁻¹ ∂τ is from Carpentier, Mansard 2018; how τ varies, from Singh, Russell, Wensing 2022.
 """
@@ -52,25 +53,25 @@ def accelerations_vary(
     inverse: Field[Matrix],
     taken: Taken | None = None,
 ) -> None:
-    """The same from what recursions found, into fields of zeros; they stay there unless they are ``taken``."""
+    """The same from the results of recursions, into fields of zeros, or to ``taken`` if it is given."""
     joints = giving_way(tree, motion.X0, found.step)
     pushed = _pushed(tree, found, motion, joints, by_q, by_v)
     respond(tree, joints, inverse, (by_q, by_v), pushed, taken)
 
 
 _DIRECTIONS = [Vec3(*unit) for unit in units(3)]
-"""Of angular velocities."""
+"""Forces per angular velocity."""
 
 
 class _Coupled(NamedTuple):
-    """C of a body, a force for each angular velocity of what carries it, and Y of its joint."""
+    """C of a body, a force for each angular velocity of its supporting joints, and Y of its joint."""
 
     C: Field[list[Force]]
     Y: Field[list[Vec3]]
 
 
 def _coupled(tree: Tree, B: Field[Coriolis], joints: Field[GivingWay]) -> _Coupled:
-    """Inward."""
+    """C and Y, inward."""
     C, Y = found = _Coupled(tree.field(), tree.field())
     C[tree.world] = Coriolis.zero().columns()
     for body in tree.outward():
@@ -87,7 +88,9 @@ def _coupled(tree: Tree, B: Field[Coriolis], joints: Field[GivingWay]) -> _Coupl
 def _pushed(
     tree: OrderedTree, found: ArticulatedMotion, motion: Moving, joints: Field[GivingWay], *X: Field[Matrix]
 ) -> Field[list[Force]]:
-    """What pushes held parents as q of a joint varies, then as q̇ does; and X, how it and those behind it accelerate."""
+    """The forces on held parents due to a change of a joint's q, then of its q̇; X: accelerations of it and the joints
+    behind it.
+    """
     C, Y = _coupled(tree, motion.B, joints)
     P, pushed, F = tree.path_field(), tree.field(), motion.F
     F[tree.world] = Force.zero()
@@ -128,7 +131,7 @@ def _pushed(
 
 
 def _put(X: tuple[Field[Matrix], ...], body: Body, joint: Body, x: list[Column]) -> None:
-    """Columns of accelerations into the places of each matrix."""
+    """Write columns of accelerations to their places in each matrix."""
     n = joint.joint.nv
     for k, each in enumerate(X):
         each[body, joint] = columns(x[k * n : k * n + n], body.joint.nv)

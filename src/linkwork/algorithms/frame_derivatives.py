@@ -1,11 +1,11 @@
 """Derivatives of the velocities and accelerations of frames with respect to q, q̇ and q̈, O(path) for each frame.
 
-    seen from the frame, of joint j on its path, all moved from the root's frame:
+    in the frame, for joint j on its path, all transformed from the root's frame:
     ∂V/∂q = Ψ̇     ∂V/∂q̇ = S     ∂A/∂q = Ψ̈ - V × Ψ̇     ∂A/∂q̇ = Ω - V × S     ∂A/∂q̈ = S
 
-S, Ψ̇, Ψ̈ and Ω are those of ``joint_motions``. Seen from another reference, as in ``jacobian``, a motion m of the frame
-also varies because the frame moves with the joint: by S × m in the world, by the turning part of S alone along the
-world's axes, where accelerations are classical ones, A + ω × V.
+S, Ψ̇, Ψ̈ and Ω are those of ``joint_motions``. In another reference, as in ``jacobian``, a motion m of the frame
+also varies because the frame moves with the joint: by S × m in the world's reference, by the angular part of S alone in
+local_world_aligned, where accelerations are classical ones, A + ω × V.
 """
 
 from __future__ import annotations
@@ -78,5 +78,5 @@ def _moved(X: Transform, motions: Columns) -> list[Motion]:
 
 
 def _turning(motion: Motion) -> Motion:
-    """Its angular part alone."""
+    """The motion's angular part alone."""
     return Motion(Vec3.zero(), motion.angular)

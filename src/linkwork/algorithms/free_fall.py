@@ -1,9 +1,9 @@
 """Free fall: the accelerations of points when gravity alone acts on a mechanism at rest, -J M⁻¹ g, O(n).
 
-    outward   Aᵢ = Lᵢᵀ Aₚ      A of the world is -g, which is taken off again at the points
+    outward   Aᵢ = Lᵢᵀ Aₚ      A of the world is -g, which is subtracted again at the points
 
-Lᵢᵀ is how a body follows its parent while the joint gives way (force_propagators.py). A free root joint gives way
-wholly: behind it nothing is accelerated but by g itself.
+Lᵢᵀ maps the acceleration of a parent to that of the body across its free joint (force_propagators.py). A free root
+joint transmits none of it: behind it everything accelerates by g itself.
 """
 
 from __future__ import annotations

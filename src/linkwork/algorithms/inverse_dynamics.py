@@ -1,4 +1,4 @@
-"""Inverse dynamics by the recursive Newton-Euler algorithm (RNEA), O(n): the forces that a motion takes.
+"""Inverse dynamics by the recursive Newton-Euler algorithm (RNEA), O(n).
 
     outward   Vᵢ = Xᵢ⁻¹ Vₚ + Sᵢ q̇ᵢ
               Aᵢ = Xᵢ⁻¹ Aₚ + Sᵢ q̈ᵢ + Ṡᵢ q̇ᵢ + Vᵢ × Sᵢ q̇ᵢ          A of the world is -g
@@ -6,7 +6,7 @@
     inward    τᵢ = Sᵢᵀ Fᵢ + rotor q̈ᵢ,   Fₚ += Xᵢ Fᵢ
 
 Luh, Walker, Paul 1980, in the form of Featherstone, Rigid Body Dynamics Algorithms (2008), table 5.1. Every body is
-in its own frame. Nonlinear effects and gravity torques are the same text at q̈ = 0, and q̇ = 0.
+in its own frame. Nonlinear effects and gravity torques are the same algorithm at q̈ = 0, and q̇ = 0.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from linkwork.spatial import Force, Motion, Subspace, Transform, plus_rotor
 
 
 class Forces(NamedTuple):
-    """What a motion takes."""
+    """The results of the recursions."""
 
     tau: JointField
     F: Field[Force]
-    """What each joint transmits to its child, in the child's frame."""
+    """The wrench that each joint transmits to its child, in the child's frame."""
     X: Field[Transform]
     """The placement of each body in its parent."""
 
@@ -35,7 +35,7 @@ def inverse_dynamics(
 
 
 def newton_euler(tree: Tree, q: JointValues, v: JointValues, a: JointValues, f_ext: BodyForces) -> Forces:
-    """The same with the forces that joints transmit."""
+    """The same with the wrenches that joints transmit."""
     X: Field[Transform] = tree.field()
     S: Field[Subspace] = tree.field()
     V, A = fields(tree, Motion, 2)
@@ -65,7 +65,7 @@ def newton_euler(tree: Tree, q: JointValues, v: JointValues, a: JointValues, f_e
 
 
 def nonlinear_effects(tree: Tree, q: JointValues, v: JointValues) -> tuple[JointField]:
-    """τ that holds q̈ = 0: gravity, Coriolis and centrifugal forces."""
+    """τ at q̈ = 0: gravity, Coriolis and centrifugal forces."""
     return inverse_dynamics(tree, q, v, tree.still(), tree.unloaded())
 
 

@@ -9,10 +9,12 @@
                                    ∂τⱼ/∂qᵢ = t₄ᵀ Ψ̇ᵢ + t₁ᵀ Ψ̈ᵢ      ∂τⱼ/∂q̇ᵢ = t₄ᵀ Sᵢ + t₁ᵀ Ωᵢ
 
 Singh, Russell, Wensing 2022, and Carpentier, Mansard 2018. Everything is in the frame of the root (``root_frame``), so
-that nothing is moved along a path. B is 12 numbers (``Coriolis``), and t₄ has no force. Derivatives with respect to q
-are in the tangent space. Pairs of joints of which neither is the other's ancestor have no entry: they are zero.
+that nothing is transformed along a path. B is 12 numbers (``Coriolis``), and t₄ has no linear part. Derivatives with
+respect to q are in the tangent space. Pairs of joints of which neither is the other's ancestor have no entry: they are
+zero.
 
-How the motions of joints vary is ``joint_motions``'s; a subspace that varies with q adds (∂S/∂qₖ)ᵀ F to its own block.
+The derivatives of joint motions are in ``joint_motions``; a subspace that varies with q adds (∂S/∂qₖ)ᵀ F to its own
+block.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from linkwork.spatial.matrices import Matrix, columns, plus
 
 
 class Moving(NamedTuple):
-    """What the outward recursion finds, in the frame of each body's root."""
+    """The results of the outward recursion, in the frame of each body's root."""
 
     X0: Field[Transform]
     joints: Field[JointMotion]
@@ -37,7 +39,7 @@ class Moving(NamedTuple):
 
 
 def moving(tree: Tree, q: JointValues, v: JointValues, a: JointValues, f_ext: BodyForces) -> Moving:
-    """Inertias, forces on single bodies and how they vary, outward."""
+    """Inertias, forces on single bodies and their derivatives, outward."""
     X0, joints, V, A = joint_motions(tree, q, v, a)
     found = Moving(X0, joints, tree.field(), tree.field(), tree.field())
     for body in tree.outward():

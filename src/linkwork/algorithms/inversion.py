@@ -1,8 +1,8 @@
 """The inverse of a symmetric positive definite matrix by its factors A = L D Lᵀ, in r³ operations: A⁻¹ = L⁻ᵀ D⁻¹ L⁻¹.
 
-Chang, Khatib 2000, step 6 of Table 1: Λ from Λ⁻¹. A pivot that is less than ``SINGULAR`` of its diagonal number makes
-the result no number, so that the caller looks at the matrix instead of using what rounding has left. No mechanism is
-looked at: code for r numbers serves all.
+Chang, Khatib 2000, step 6 of Table 1: Λ from Λ⁻¹. A pivot below ``SINGULAR`` times its diagonal entry makes the result
+non-finite, so that the caller examines the matrix instead of using rounding errors. The algorithm uses no mechanism:
+code for r numbers serves all models.
 """
 
 from __future__ import annotations

@@ -2,15 +2,15 @@
 
     column of joint j for frame f:   Bⱼ Sⱼ     for j on the path from f to the world, O(path) for each frame
 
-B places bodies as the reference sees them: Xf⁻¹ X₀ⱼ, of which the world's part would cancel in the frame itself, so
-that there B goes inward from joint to joint, Bₚ = Bⱼ Xⱼ⁻¹.
+B places bodies in the reference: Xf⁻¹ X₀ⱼ. In the frame itself the world's part would cancel, so there B goes inward
+from joint to joint, Bₚ = Bⱼ Xⱼ⁻¹.
 
-Featherstone, Rigid Body Dynamics Algorithms (2008), section 4.3. A reference says where the motion is seen from, as
+Featherstone, Rigid Body Dynamics Algorithms (2008), section 4.3. The reference gives the axes and origin, as
 in Pinocchio:
 
     local                 in the frame, about its origin
     world                 in the world, about the world's origin
-    local_world_aligned   along the world's axes, about the frame's origin; accelerations are then classical ones
+    local_world_aligned   in the world's axes, about the frame's origin; accelerations are then classical ones
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def as_seen(reference: str, pose: Transform) -> Transform:
 
 
 def jacobian(tree: PointedTree, q: JointValues, reference: str) -> tuple[Field[list[Motion]]]:
-    """The motion of each frame for a unit rate of each degree of freedom."""
+    """The motion of each frame for a unit velocity of each degree of freedom."""
     local = reference == "local"
     X0, X = placements(tree, q), joint_placements(tree, q)
     B: Field[Transform] = tree.field()

@@ -1,12 +1,12 @@
-"""The motions of joints, and how the motion of what they carry varies with them, outward, O(n).
+"""The motions of joints, and the derivatives of the motion of the bodies they carry, outward, O(n).
 
     V = Vₚ + S q̇,   A = Aₚ + S q̈ + Ψ̇ q̇,   Ψ̇ = Vₚ × S,   Ψ̈ = Aₚ × S + Vₚ × Ψ̇,   Ω = Ψ̇ + V × S
 
-Singh, Russell, Wensing 2022, and Carpentier, Mansard 2018. Everything is in the frame of the root (``root_frame``). A
-body b behind the joint that is carried along by it sees its velocity vary with q by Ψ̇, its acceleration by Ψ̈ - V_b × Ψ̇,
-and its acceleration vary with q̇ by Ω - V_b × S.
+Singh, Russell, Wensing 2022, and Carpentier, Mansard 2018. Everything is in the frame of the root (``root_frame``). For
+a body b carried by the joint, the derivative of its velocity with respect to q is Ψ̇, that of its acceleration is
+Ψ̈ - V_b × Ψ̇, and the derivative of its acceleration with respect to q̇ is Ω - V_b × S.
 
-Of a joint whose subspace varies with q, with σₖ = (∂S/∂qₖ) q̇ and the bias c = Ṡ q̇:
+For a joint whose subspace varies with q, with σₖ = (∂S/∂qₖ) q̇ and the bias c = Ṡ q̇:
 
     A += c     Ψ̇ₖ += σₖ     Ψ̈ₖ += Vₚ × σₖ + V × σₖ + (∂S/∂qₖ) q̈ + ∂c/∂qₖ     Ωₖ = Vₚ × Sₖ + V × Sₖ + ∂c/∂q̇ₖ
 """
@@ -22,21 +22,21 @@ from linkwork.spatial import Columns, Motion, Transform
 
 
 class JointMotion(NamedTuple):
-    """The motions of a joint's degrees of freedom, and how they change; all in the root's frame."""
+    """The motions of a joint's degrees of freedom, and their derivatives; all in the root's frame."""
 
     S: Columns
     Psi_d: Columns
-    """Ψ̇: how V varies with q."""
+    """Ψ̇: the derivative of V with respect to q."""
     Psi_dd: Columns
-    """Ψ̈: how A varies with q."""
+    """Ψ̈: the derivative of A with respect to q."""
     Omega: Columns
-    """How A varies with q̇."""
+    """Ω: the derivative of A with respect to q̇."""
     S_q: list[Columns]
-    """∂S/∂qₖ of a subspace that varies; empty otherwise."""
+    """∂S/∂qₖ of a subspace that varies with q; empty otherwise."""
 
 
 class JointMotions(NamedTuple):
-    """What is found, in the frame of each body's root."""
+    """The results, in the frame of each body's root."""
 
     X0: Field[Transform]
     joints: Field[JointMotion]

@@ -15,7 +15,7 @@ from linkwork.spatial import Motion, Transform
 
 
 class Motions(NamedTuple):
-    """How bodies or frames move."""
+    """Velocities and accelerations of bodies or frames."""
 
     velocities: Field[Motion]
     accelerations: Field[Motion]
@@ -57,5 +57,5 @@ def motions(tree: Tree, q: JointValues, v: JointValues, a: JointValues, gravity:
         moved = S.times(v[body])
         V[body] = X.to_child(V[body.parent]) + moved
         c = body.joint.bias(q[body], v[body]) + V[body].cross(moved)
-        A[body] = X.to_child(A[body.parent]) + c + S.times(a[body])  # in the order of articulated bodies
+        A[body] = X.to_child(A[body.parent]) + c + S.times(a[body])  # summed in the order of articulated bodies
     return Motions(V, A)

@@ -1,12 +1,12 @@
-"""A step in time, linearised: how q and v after it vary with q, v and τ before it, O(n²).
+"""A linearised time step: the derivatives of q and v after it with respect to q, v and τ before it, O(n²).
 
     motion     (M + diag r) a = f - bias     δa = a_q δq + a_v δv + (M + diag r)⁻¹ (δf - a δr)
     rates      δv⁺ = δv + dt δa
     positions  q⁺ = q ⊕ dt v⁺                δq⁺ = C δq + dt E δv⁺
 
-The step is ``step``'s: f is what drives the joints and r what stands beside their rotors. How these vary with a joint's
-own q, v and τ, and the blocks C and E of q ⊕ s, are found from their texts by dual numbers; a_q and a_v are those of
-``forward_dynamics_derivatives``. All q are in tangent spaces.
+The step is that of ``step``: f are the joint forces and r the drag added to their rotor inertias. Their derivatives
+with respect to a joint's own q, v and τ, and the blocks C and E of q ⊕ s, are found by dual numbers; a_q and a_v are
+those of ``forward_dynamics_derivatives``. All derivatives with respect to q are in tangent spaces.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from linkwork.spatial.matrices import Matrix, columns, dot, plus, unit
 
 
 class _Own(NamedTuple):
-    """How a joint's f - a r varies with its own q, v and τ, and q⁺ with q (C) and with the step's velocity (dt E)."""
+    """Derivatives of a joint's f - a r with respect to its own q, v and τ, and of q⁺ to q (C) and velocity (dt E)."""
 
     by_q: Matrix
     by_v: Matrix
@@ -52,7 +52,7 @@ def linearised_step(
     motion = moving(tree, q, v, found.qdd, load)
     own: Field[_Own] = tree.field()
     of_q: list[Field[Matrix]] = [tree.field() for _ in range(3)]
-    of_v = zeros(tree, 3)  # in whose places a_q, a_v and M⁻¹ are, until they are taken
+    of_v = zeros(tree, 3)  # hold a_q, a_v and M⁻¹ until these are taken
 
     for body in tree.outward():
         own[body] = _own(
@@ -60,7 +60,7 @@ def linearised_step(
         )
 
     def taken(body: Body, column: Body, blocks: list[Matrix]) -> None:
-        """Of how accelerations vary with what a joint does, how q and v after the step do."""
+        """From derivatives of accelerations with respect to a joint to those of q and v after the step."""
         if blocks:
             (a_q, a_v, Y), n, dtE, here = blocks, column.joint.nv, own[body].dtE, own[column]
             by_q, by_v, by_tau = (_product(Y, each, n) for each in (here.by_q, here.by_v, here.by_tau))
@@ -114,7 +114,7 @@ def _scaled(x: Scalar, rows: Matrix) -> Matrix:
 
 
 def _product(A: Matrix, B: Matrix, n: int) -> Matrix:
-    """A B, of n columns."""
+    """A B, for B of n columns."""
     return [[dot(row, column) for column in columns(B, n)] for row in A]
 
 

@@ -1,4 +1,4 @@
-"""The joint-space mass matrix by composite rigid bodies (CRBA), O(n·depth).
+"""The joint-space mass matrix by the composite-rigid-body algorithm (CRBA), O(n·depth).
 
     inward    Iᶜₚ += Xᵢ Iᶜᵢ Xᵢᵀ,   F = Iᶜᵢ Sᵢ,   Mᵢᵢ = Sᵢᵀ F + rotor
               and for each ancestor j of i:   F ← X F,   Mᵢⱼ = Fᵀ Sⱼ

@@ -1,24 +1,26 @@
-"""M⁻¹ by articulated bodies, O(n²), and accelerations that vary with it; M is never formed.
+"""M⁻¹ by articulated bodies, O(n²), and products with it; M is never formed.
 
-A unit force at joint i, the row of M⁻¹, moves each body by some P. If a force f pushes body b, then joint i moves by
-fᵀ P of b: this holds for the push that the parent p of joint j has from a unit force at j, which is K = -U D⁻¹, too.
+A unit force at joint i, the row of M⁻¹, accelerates each body by some P. A force f on body b then accelerates joint i
+by fᵀ P of b. This also holds for the force K = -U D⁻¹ on the parent p of joint j due to a unit force at j.
 
     for each joint j inward, and each joint i that it carries, k = Kᵢ at first
                yᵢⱼ = D⁻¹ Sᵀ k,  k += K Sᵀ k;   yᵢᵢ = D⁻¹,  and for other pairs it is zero
     for each joint i, the last first, bodies j depth first, P of the world zero
     to i       Yⱼ = yᵢⱼ + Kᵀ Pₚ = (M⁻¹)ᵢⱼ
-    after i    Yⱼ = (M⁻¹)ⱼᵢ, known by symmetry, for the sake of X alone
+    after i    Yⱼ = (M⁻¹)ⱼᵢ, known by symmetry, needed for X only
     for each   P = Pₚ + S Yⱼ,   Xᵢⱼ += fⱼᵀ Pₚ
 
-What articulated bodies do with joint forces alone (Featherstone 1983), in the frame of the root (``root_frame``), where
-nothing is moved. X are accelerations while the parents of joints j are held, which push these by f: those of parents
-that are let go are left (``forward_dynamics_derivatives``). M⁻¹ is symmetric to the last bit.
+This is the articulated-body algorithm with joint forces alone (Featherstone 1983), in the frame of the root
+(``root_frame``), where nothing is transformed. X are accelerations while the parents of joints j are held, and f the
+forces on these parents; the accelerations due to their release are added (``forward_dynamics_derivatives``). M⁻¹ is
+symmetric to the last bit.
 
-Several rows may be found side by side, as the tree has them: what a joint does is then looked up once for all of them,
-and one row need not wait for another.
+Several rows may be computed side by side, as the tree groups them: the quantities of a joint are then loaded once for
+all of them, and the rows are independent.
 
-By symmetry Yⱼ of ancestors could be known instead, from rows in the other order, without y. But then no
-joint gives way to what was rounded in P of its parent, and it adds up: M⁻¹ of a rope has a tenth of the error this way.
+By symmetry Yⱼ of ancestors could be reused instead, from rows in the other order, without y. But then no
+joint compensates for the rounding of P of its parent, and it accumulates: M⁻¹ of a rope has a tenth of the error this
+way.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from linkwork.spatial.matrices import Matrix, columns, plus, units
 
 
 class Joints(Protocol):
-    """What articulated bodies find at each joint, in the bodies' own frames."""
+    """The articulated-body quantities of each joint, in the bodies' own frames."""
 
     S: Field[Subspace]
     U: Field[list[Force]]
@@ -42,7 +44,7 @@ class Joints(Protocol):
 
 
 class GivingWay(NamedTuple):
-    """How a joint gives way: its motions S and K = -U D⁻¹ of U = Iᴬ S, in the root's frame, and D."""
+    """The response of a joint: its motions S and K = -U D⁻¹ of U = Iᴬ S, in the root's frame, and D."""
 
     S: Columns
     K: list[Force]
@@ -62,7 +64,7 @@ def mass_matrix_inverse(tree: OrderedTree, q: JointValues) -> tuple[Field[Matrix
 
 
 def giving_way(tree: Tree, X0: Field[Transform], found: Joints) -> Field[GivingWay]:
-    """What the joints do, as it was found in the bodies' own frames, in the frames of their roots."""
+    """The joints' quantities transformed from the bodies' own frames to those of their roots."""
     joints: Field[GivingWay] = tree.field()
     for body in tree.outward():
         X, D = X0[body], found.D[body]
@@ -73,7 +75,7 @@ def giving_way(tree: Tree, X0: Field[Transform], found: Joints) -> Field[GivingW
 
 
 def zeros(tree: OrderedTree, count: int) -> list[Field[Matrix]]:
-    """So many matrices, zero for each pair of a joint and one before it, where ``respond`` adds to what it finds."""
+    """So many matrices, zero for each pair of a joint and one before it, to which ``respond`` adds."""
     found: list[Field[Matrix]] = [tree.field() for _ in range(count)]
     for body in tree.depth_first():
         for other in tree.bodies_before(body):
@@ -83,7 +85,7 @@ def zeros(tree: OrderedTree, count: int) -> list[Field[Matrix]]:
 
 
 Taken = Callable[[Body, Body, list[Matrix]], None]
-"""What takes the blocks of a pair of joints, those of each X and last that of M⁻¹."""
+"""A function that takes the blocks of a pair of joints: those of each X and last that of M⁻¹."""
 
 
 def respond(
@@ -94,8 +96,8 @@ def respond(
     pushed: Field[list[Force]] | None = None,
     taken: Taken | None = None,
 ) -> None:
-    """Find M⁻¹, and add to each X what comes of the forces by which parents are ``pushed``, so many for each X as the
-    joint has degrees of freedom, one X after the other; it stays in its place unless it is ``taken``.
+    """Compute M⁻¹, and add to each X the accelerations due to the forces ``pushed`` on parents, as many for each X as
+    the joint has degrees of freedom, one X after another. Blocks stay in their fields unless ``taken`` is given.
     """
     P: Field[list[Motion]] = tree.path_field()
 
@@ -104,7 +106,7 @@ def respond(
         return [[motion.dot(force) for force in forces] for motion in P[body.parent][which]]
 
     def move(rows: Sequence[Body], body: Body, Y: Matrix, begun: int) -> None:
-        """A body moves with its parent and by its joint; X of the last rows, from ``begun`` on, is added to."""
+        """Move a body with its parent and by its joint; X of the last rows, from ``begun`` on, is added to."""
         n, S, blocks = body.joint.nv, joints[body].S, []
         forces = [] if pushed is None else pushed[body]
         for number, each in enumerate(X):
@@ -121,11 +123,11 @@ def respond(
                     each[joint, body] = block
 
     def found(body: Body, given: Matrix, which: slice = slice(None)) -> Matrix:
-        """What a joint does: as it would while its parent is held, and by what its parent does."""
+        """The acceleration of a joint: that with its parent held, and that due to its parent's motion."""
         return [plus(x, y) for x, y in zip(given, answer(body, joints[body].K, which), strict=True)]
 
     def keep(rows: Sequence[Body], body: Body, Y: Matrix) -> None:
-        """M⁻¹ of rows and a body before them, and by symmetry of the body and the rows."""
+        """Store M⁻¹ of rows and a body before them, and by symmetry of the body and the rows."""
         for row, block in zip(rows, _parted(Y, rows), strict=True):
             inverse[row, body] = block
             inverse[body, row] = columns(block, body.joint.nv)
@@ -154,13 +156,13 @@ def _together(field: Field[Matrix], rows: Sequence[Body], body: Body) -> Matrix:
 
 
 def _parted(matrix: Matrix, rows: Sequence[Body]) -> list[Matrix]:
-    """The blocks of several joints of a matrix that has a row for each degree of freedom."""
+    """The blocks of several joints in a matrix that has a row for each degree of freedom."""
     below = iter(matrix)
     return [[next(below) for _ in range(joint.joint.nv)] for joint in rows]
 
 
 def _while_parents_are_held(tree: OrderedTree, joints: Field[GivingWay], y: Field[Matrix]) -> None:
-    """y, how a joint gives way to forces at those that it carries."""
+    """y, the response of a joint, with its parent held, to forces at the joints it carries."""
     k: Field[list[Force]] = tree.field()
     for body in tree.outward():
         k[body] = joints[body].K
@@ -173,5 +175,5 @@ def _while_parents_are_held(tree: OrderedTree, joints: Field[GivingWay], y: Fiel
 
 
 def _lower(found: Matrix) -> Matrix:
-    """A symmetric matrix, its lower triangle above as well."""
+    """A symmetric matrix, with its lower triangle copied to the upper one."""
     return [[found[max(i, k)][min(i, k)] for k in range(len(found))] for i in range(len(found))]

@@ -4,8 +4,8 @@
     inward    I and h are summed over subtrees
     joint j   ∂h/∂q̇ = I S     ∂h/∂q = I Ψ̇ + S ×* h, and the centre of mass moves by (I S).linear / m
 
-moved to the centre of mass, along the world's axes, where its motion takes -∂c/∂q × (total linear momentum) from the
-angular part. ∂h/∂q̇ is the centroidal momentum matrix (Orin, Goswami 2008). Rotors carry no momentum, as everywhere.
+transformed to the centre of mass, in the world's axes, where its motion subtracts ∂c/∂q × (total linear momentum) from
+the angular part. ∂h/∂q̇ is the centroidal momentum matrix (Orin, Goswami 2008). Rotors have no spatial momentum.
 """
 
 from __future__ import annotations

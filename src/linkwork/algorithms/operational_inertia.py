@@ -1,8 +1,8 @@
 """The operational-space inertia matrix Λ: any method for Λ⁻¹, then its inversion, O(m³).
 
-    A = E Λ⁻¹ E + diag(d),   Λ = A⁻¹    E keeps the numbers that are asked for; d is the damping there, and 1 elsewhere
+    A = E Λ⁻¹ E + diag(d),   Λ = A⁻¹    E selects the rows asked for; d is the damping there, and 1 elsewhere
 
-The text needs to know how many frames there are, so it has no rolled form.
+The algorithm depends on the number of frames, so it has no rolled form.
 """
 
 from __future__ import annotations

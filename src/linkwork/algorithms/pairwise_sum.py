@@ -1,6 +1,6 @@
-"""What several bodies have for the one they stand on, summed in parallel steps, ⌈log₂ k⌉ - 1 of them for k bodies.
+"""Sums over the children of a body in parallel steps, ⌈log₂ k⌉ - 1 of them for k children.
 
-Neighbours are added first, then neighbours of these, until two are left, which the one that they stand on takes.
+Neighbours are added first, then neighbours of these, until two are left, which the parent adds itself.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ def pairwise_sum(
     x: Field[Item],
     add: Callable[[Item, Item], Item],
 ) -> dict[int, list[Body]]:
-    """Sum x of those bodies of a level that stand on the same one and are not on the chain; by the number of this one,
-    the one or two bodies where x has what they come to.
+    """Sum x over those bodies of a level that have the same parent and are not on the chain. The result maps the
+    parent's number to the one or two bodies at which x has partial sums.
     """
     families: dict[int, list[Body]] = {}
     for body in level:

@@ -1,7 +1,7 @@
-"""What accumulates along a chain, in 2 log₂ N parallel steps: after it, each body has x₁ ∘ x₂ ∘ … ∘ xᵢ of its values.
+"""Parallel prefix along a chain, in 2 log₂ N parallel steps: each body gets x₁ ∘ x₂ ∘ … ∘ xᵢ.
 
     pairs, then pairs of pairs   x₂ₖ = xₖ ∘ x₂ₖ over spans of 1, 2, 4, …
-    back to what lies between    x₃ₖ = x₂ₖ ∘ x₃ₖ over spans of …, 4, 2, 1
+    back to the bodies between   x₃ₖ = x₂ₖ ∘ x₃ₖ over spans of …, 4, 2, 1
 
 ∘ must be associative, and need not commute. Brent, Kung 1982: fewer than 2 N combinations, so that the work grows as
 N; half as many steps would take N log₂ N of them.
@@ -17,7 +17,7 @@ from linkwork.algorithms.tree import Body, Field, Item, KnownTree
 def parallel_prefix(
     tree: KnownTree, chain: Sequence[Body], x: Field[Item], combine: Callable[[Item, Item], Item]
 ) -> None:
-    """Put into the field x at each body what its value and all before it on the chain combine to."""
+    """Replace x at each body by the combination of its value and all before it on the chain."""
     count = len(chain)
     spans = [1 << level for level in range(count.bit_length() - 1)]
     for span in spans:

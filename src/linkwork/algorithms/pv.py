@@ -1,19 +1,19 @@
-"""The inverse of the operational-space inertia matrix in O(n + m²), which is the lowest order there is (PV-OSIMr).
+"""The inverse of the operational-space inertia matrix in O(n + m²), the lowest possible order (PV-OSIMr).
 
-The ways of the points to the world meet at junctions. Each way, from a point or a junction to the next junction, is
-gone once:
+The paths of the points to the world meet at junctions. Each segment of a path, from a point or a junction to the next
+junction, is traversed once:
 
     inward    K = 1 or the unit forces at the point,   W = 0;   across each joint:
               L D Lᵀ = Dᵢ,   G = L⁻¹ Sᵢᵀ K,   W += Gᵀ D⁻¹ G,   K ← Lᵢ K
     for each point e, over the junctions alone:
-    inward    F = K of e at its junction,   F of the next += K F                zero off the point's way
+    inward    F = K of e at its junction,   F of the next += K F                zero off the point's path
     outward   A = Kᵀ A of the next + W F                                        zero at the ground
     blocks    Kᵀ A of each point's junction, plus W for e itself
 
 Sathya, Decré, Swevers, PV-OSIMr: a lowest order complexity algorithm for computing the Delassus matrix (2024), after
-the solver of Popov and Vereshchagin: W is what all joints of a way give to forces at its beginning while its end is
-held, found inward together with the propagator K, which takes about a third of the work of an outward congruence.
-What several points share behind a junction is paid for once.
+the solver of Popov and Vereshchagin: W is the mobility of all joints of a segment for forces at its beginning while its
+end is held, found inward together with the propagator K, which takes about a third of the work of an outward
+congruence. The part that several points share behind a junction is computed once.
 """
 
 from __future__ import annotations

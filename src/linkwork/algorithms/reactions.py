@@ -1,12 +1,12 @@
-"""What every joint transmits to its child, with the accelerations, O(n): constraint forces and joint forces together.
+"""The wrench that every joint transmits to its child, with the accelerations, O(n): constraint force plus joint force.
 
     virtual work        f = Kᵀ n + K_Jᵀ (τ - rotor q̈): the method's own unknowns
-    articulated body    f = Iᴬ A + pᴬ: the equation of motion of everything behind the joint (A with -g in it)
-    inverse dynamics    f = F: what the inward recursion carries from child to parent
+    articulated body    f = Iᴬ A + pᴬ: the equation of motion of the subtree behind the joint (A includes -g)
+    inverse dynamics    f = F: the force that the inward recursion carries from child to parent
 
 Featherstone, Rigid Body Dynamics Algorithms (2008), eq. 7.20; Yamane, Nakamura, section 3. All hold with external
-forces, for fixed joints (all six numbers are constraint) and free ones (f is the joint force τ alone). A rotor stands
-between τ and the child: Sᵀ f = τ - rotor q̈.
+forces, for fixed joints (all six components are constraint force) and free ones (f is the joint force τ alone). With a
+rotor between τ and the child, Sᵀ f = τ - rotor q̈.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def inverse_dynamics_reactions(
 
 
 def seen(tree: Tree, f: Field[Force], X: Field[Transform], frame: str) -> Field[Force]:
-    """The wrenches in the child's frame as they are, in the parent's or in the world's, about that frame's origin."""
+    """The wrenches, given in the child's frame, expressed in the child's, the parent's or the world's frame."""
     if frame == "child":
         return f
     X0: Field[Transform] = tree.field()

@@ -1,10 +1,10 @@
-"""Placements in the frame of the root: of the body that stands on the world, at the foot of a body's path.
+"""Placements in the frame of the root: the body at the foot of a body's path, whose parent is the world.
 
-Quantities of bodies that are each other's ancestors can be combined without moving them from frame to frame if all are
-given in one frame. The world's would do, but at a distance from its origin it costs digits, and a root that floats
-would have a subspace of 36 numbers. In the root's own frame its subspace has no number that is not 0 or 1.
+Quantities of bodies that are each other's ancestors can be combined without transforms between frames if all are
+given in one frame. The world's would do, but far from its origin it costs digits, and a floating root
+would have a subspace of 36 numbers. In the root's own frame all entries of its subspace are 0 or 1.
 
-The root's frame is taken to be at rest at this instant, as the world's is: what is given in it moves, it does not.
+The root's frame is taken to be at rest at this instant, as the world's is: bodies move relative to it.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from linkwork.spatial import Motion, Scalar, Transform, Vec3
 
 
 class RootFrames(NamedTuple):
-    """What is seen from the root of each body."""
+    """Quantities in the frame of each body's root."""
 
     X0: Field[Transform]
     """The placement of each body."""
     lift: Field[Motion]
-    """-g for a root, the acceleration that it has of its own accord; zero for the others, which have it from their
+    """-g for a root, as its base acceleration; zero for the other bodies, which inherit it from their
     parents."""
 
 
 def root_frames(tree: Tree, q: JointValues) -> RootFrames:
     """Placements in the frames of the roots, outward."""
-    on_world: Field[Scalar] = tree.field()  # 1 at the world, so that its children take their own frames
+    on_world: Field[Scalar] = tree.field()  # 1 at the world: its children use their own frames
     X0: Field[Transform] = tree.field()
     (lift,) = fields(tree, Motion, 1)
     on_world[tree.world], X0[tree.world] = 1.0, Transform.identity()

@@ -1,17 +1,17 @@
-"""What a pivot is left over from: the terms that cancel in it, so that what rounding leaves is not taken for inertia.
+"""The terms that cancel in a pivot, so that a rounding error is not taken for inertia.
 
-A joint's pivots are what its motions move of inertias that were added and subtracted on the way. Each of these is a
-positive semidefinite matrix, so the numbers on its diagonal bound all others:
+A joint's pivots are projections of inertias that were added and subtracted on the way. Each of these is a
+positive semidefinite matrix, so its diagonal bounds all other entries:
 
-    T = diagonal of the body's own inertia + what its children hand on, as it is felt across their joints
+    T = diagonal of the body's own inertia + the terms of its children, transmitted across their joints
     terms of the pivot of a column s of S:   Σ sᵢ² Tᵢ
 
-Composite bodies hand on their T. Articulated ones hand on the diagonal of Iᴬ, from which Iᵃ = Iᴬ - U D⁻¹ Uᵀ is what is
-left, and E, what the rounding of D makes of U D⁻¹ Uᵀ: (U D⁻¹)² times the terms of D. Across a joint that is doubtful
-itself E is handed on with the rest, and amplified again: between massless bodies there is nothing beside which older
-rounding were small. Elsewhere one generation is enough: it passes through Iᵃ as inertias do, and is as small beside it.
-``Factor.of_matrix`` judges by the terms;
-joints that are not doubtful (model/doubtful.py) need no judging, and a tree without such joints pays nothing.
+Composite bodies pass on their T. Articulated bodies pass on the diagonal of Iᴬ, of which Iᵃ = Iᴬ - U D⁻¹ Uᵀ is
+the remainder, and E, the error of U D⁻¹ Uᵀ due to the rounding of D: (U D⁻¹)² times the terms of D. Across a joint that
+is doubtful itself E is passed on with the rest, and amplified again: between massless bodies there is no inertia beside
+which earlier rounding errors would be small. Elsewhere one generation is enough: it passes through Iᵃ as inertias do,
+and stays as small relative to it. ``Factor.of_matrix`` judges pivots by the terms. Joints that are not doubtful
+(model/doubtful.py) are not judged, and a tree without doubtful joints costs nothing extra.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from linkwork.spatial.vectors import total
 
 
 def own_terms(body: Body) -> Column:
-    """Of the body alone. Its numbers are rounded where it was made, which on oblique axes is felt beyond the diagonal:
-    a row's squares over its number on the diagonal come to the largest moment there, and to nothing more on principal
-    axes.
+    """The terms of the body alone. Its parameters are rounded when they are defined, which on oblique axes affects more
+    than the diagonal: a row's squares over its diagonal entry sum to the largest moment there, and to nothing more on
+    principal axes.
     """
     i, m = body.inertia.second, body.inertia.mass
     xy, xz, yz = i.xy * i.xy, i.xz * i.xz, i.yz * i.yz
@@ -34,18 +34,18 @@ def own_terms(body: Body) -> Column:
 
 
 def _safe(number: Scalar) -> Scalar:
-    """To divide by."""
+    """The number made safe as a divisor."""
     return where_less(0.0, number, number, 1.0)
 
 
 def diagonal(inertia: ArticulatedInertia) -> Column:
-    """The six numbers on the diagonal, three linear (kg) and three angular (kg m²)."""
+    """The six diagonal entries, three linear (kg) and three angular (kg m²)."""
     m, i = inertia.m, inertia.i
     return [m.xx, m.yy, m.zz, i.xx, i.yy, i.zz]
 
 
 def to_parent(X: Transform, T: Column) -> Column:
-    """Terms of a child as its parent has them."""
+    """The terms of a child transformed to its parent."""
     x, y, z = (c * c for c in X.translation.numbers())
     squares = Mat3(*(c * c for c in X.rotation.numbers()))
     m, i = squares.apply(Vec3(*T[:3])), squares.apply(Vec3(*T[3:]))
@@ -54,12 +54,12 @@ def to_parent(X: Transform, T: Column) -> Column:
 
 
 def of_pivots(S: Subspace, T: Column) -> list[Scalar]:
-    """For each column of S, what its pivot is left over from."""
+    """For each column of S, the terms that cancel in its pivot."""
     return [total(s * s * t for s, t in zip(column.numbers(), T, strict=True)) for column in S.columns()]
 
 
 def composite_terms(tree: Tree, q: JointValues) -> Field[Column] | None:
-    """What each joint's pivots are left over from when the mass matrix is factored; none in a tree without doubt."""
+    """The terms that cancel in each joint's pivots of the mass matrix; None in a tree without doubtful joints."""
     if not tree.doubtful:
         return None
     T: Field[Column] = tree.field()

@@ -1,4 +1,4 @@
-"""What an algorithm may use of a mechanism whose long chain is cut into segments."""
+"""The interface of a mechanism whose long chain is cut into segments, as algorithms use it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 class Segment(Protocol):
-    """A stretch of a chain, or a side branch, its bodies numbered from 0."""
+    """A stretch of a chain, or a side branch, with bodies numbered from 0."""
 
     def outward(self, start: int = 0, stop: int | None = None) -> Iterator[Body]:
-        """The bodies from number ``start`` up to but without ``stop``; -1 is the last."""
+        """The bodies from ``start`` up to but excluding ``stop``; -1 is the last."""
 
     def inward(self, start: int = 0, stop: int | None = None) -> Iterator[Body]:
-        """The same, the last first."""
+        """The same in reverse order."""
 
     @property
     def before(self) -> Any:
@@ -30,7 +30,7 @@ class Segment(Protocol):
 
 
 class SegmentedTree(ReducedTree, Protocol):
-    """A mechanism with a long chain, cut into segments of equal length behind a head of single bodies, and perhaps
+    """A mechanism with a long chain, cut into segments of equal length behind a head of single bodies, and possibly
     with side branches.
     """
 
@@ -40,15 +40,15 @@ class SegmentedTree(ReducedTree, Protocol):
 
     @property
     def most_constraints(self) -> int:
-        """The most wrenches that a joint of the chain transmits, those of rotors included."""
+        """The largest number of constraint wrenches of a joint of the chain, those of rotors included."""
 
     @property
     def along(self) -> Any:
-        """Where to keep what goes along the chain from one body, or one segment, to the next."""
+        """The place for values that are carried along the chain from one body, or one segment, to the next."""
 
     @property
     def seams(self) -> Any:
-        """The joint before the first segment and the last joints of all, in a row."""
+        """The joint before the first segment and the last joints of all segments, in order."""
 
     @property
     def first_seam(self) -> Any: ...
@@ -58,34 +58,34 @@ class SegmentedTree(ReducedTree, Protocol):
         """The seams; iterations are independent."""
 
     def persistent_field(self) -> Field[Any]:
-        """A new store of values, which at bodies of a segment outlive its iteration of a loop over segments."""
+        """A new field whose values at bodies of a segment outlive its iteration of a loop over segments."""
 
     def head(self) -> Iterator[Body]:
-        """The bodies of the chain that come before its segments, the first first."""
+        """The bodies of the chain before its segments, in outward order."""
 
     def head_inward(self) -> Iterator[Body]:
-        """The same, the last first."""
+        """The same in inward order."""
 
     def segments(self, brief: bool = False) -> Iterator[Segment]:
-        """The segments of the chain; iterations are independent, and ``brief`` where they are about few bodies."""
+        """The segments of the chain; iterations are independent, and ``brief`` if they visit few bodies."""
 
     def segments_outward(self) -> Iterator[Segment]:
-        """The segments of the chain, one after the other from the first."""
+        """The segments of the chain in sequence, from the first."""
 
     def limbs(self) -> Iterator[Segment]:
-        """The side branches, each with all that hangs on it; iterations are independent. All bodies but the first have
-        their parents among them.
+        """The side branches, each with its whole subtree; iterations are independent. The parent of every body but the
+        first is in the same branch.
         """
 
     def limbs_in_turn(self) -> Iterator[Segment]:
-        """The same, one after the other."""
+        """The same in sequence."""
 
     def limbs_to_fill(self) -> Iterator[Segment]:
-        """The same; where one may come several times, since several processors know it."""
+        """The same, but a branch may occur several times, once for each processor that needs it."""
 
 
 if TYPE_CHECKING:
 
     def _has_it_all(tree: plain.Tree) -> SegmentedTree:
-        """The plain form is one."""
+        """The plain form implements this."""
         return tree

@@ -1,14 +1,14 @@
-"""Side branches of a long chain: gathered into the chain's bodies inward, and left outward; branches at the same time.
+"""Side branches of a long chain, in parallel: inward they are added to the chain's bodies, outward accelerated.
 
     along     ω before each segment, from R, ω over the segments
     segments  ω,   Iᴬ = I,   pᴬ = (ω × (ω × h), ω × I ω) - f of the chain's bodies
     branches  outward:  ω,   Iᴬ, pᴬ,   X, S, c of a branch's bodies
-              inward:   Iᴬ, pᴬ, up to what the branch is to the chain's body that it stands on
-    in turn   what the branches are goes to the chain's bodies
+              inward:   Iᴬ, pᴬ, up to the branch's contribution to the chain's body that carries it
+    in turn   the contributions of the branches are added to the chain's bodies
     branches  outward:  a, q̈
 
-Quantities are those of ``constraint_force``. What passes between a branch and the chain is copied for one branch after
-the other; that is next to nothing.
+Quantities are those of ``constraint_force``. Values passed between branches and the chain are copied one branch after
+another, at negligible cost.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from linkwork.spatial import ArticulatedInertia, Force, Motion, Vec3
 
 
 class SideBranches:
-    """Iᴬ and pᴬ of the chain's bodies, side branches gathered in."""
+    """Iᴬ and pᴬ of the chain's bodies, side branches included."""
 
     def __init__(
         self, tree: SegmentedTree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces
@@ -31,13 +31,13 @@ class SideBranches:
         self.pA: Field[Force] = tree.persistent_field()
         self.w: Field[Vec3] = tree.persistent_field()
         self.a: Field[Motion] = tree.persistent_field()
-        """Of the chain's bodies, put there by who finds it."""
+        """a of the chain's bodies, set by the caller."""
         self.step = step = ArticulatedBodies(tree, begun=False)
         step.c, step.U, step.D, step.u = (tree.persistent_field() for _ in range(4))
         self.share: Field[tuple[ArticulatedInertia, Force]] = tree.field()
 
     def gather(self, turned: Field[Turned]) -> None:
-        """From ``turned``, what each segment turns by."""
+        """Add the branches to the chain's bodies; ``turned`` has the rotation and ω over each segment."""
         tree, step, w = self.tree, self.step, self.w
         reached, inside, above, turning = fields(tree, Vec3, 4)
         here = tree.along
@@ -80,7 +80,7 @@ class SideBranches:
                 self.pA[body.parent] = self.pA[body.parent] + pA
 
     def _begin(self, body: Body, above: Vec3) -> None:
-        """ω, Iᴬ and pᴬ of a body of the chain whose parent turns at ``above``."""
+        """ω, Iᴬ and pᴬ of a body of the chain whose parent has the angular velocity ``above``."""
         q, v, w = self.q, self.v, self.w
         R = body.placement.rotation * body.joint.transform(q[body]).rotation
         moved = body.joint.subspace(q[body]).times(v[body])
@@ -88,7 +88,7 @@ class SideBranches:
         self.IA[body], self.pA[body] = body.inertia.articulated(), bias_force(body.inertia, w[body]) - self.f_ext[body]
 
     def _stand(self, body: Body, above: Vec3) -> Vec3:
-        """ω of a branch's body whose parent turns at ``above``; X, S, c, Iᴬ and pᴬ."""
+        """ω of a branch's body whose parent has the angular velocity ``above``; X, S, c, Iᴬ and pᴬ."""
         q, v, step = self.q, self.v, self.step
         self._place(body)
         step.begin(body)
@@ -99,12 +99,12 @@ class SideBranches:
         return w
 
     def _place(self, body: Body) -> None:
-        """X and S of a branch's body: found twice, since arithmetic is cheaper than memory."""
+        """X and S of a branch's body: computed twice, since arithmetic is cheaper than memory."""
         self.step.X[body] = body.placement * body.joint.transform(self.q[body])
         self.step.S[body] = body.joint.subspace(self.q[body])
 
     def leave(self, qdd: JointField) -> None:
-        """q̈ of the side branches, when a of the chain's bodies is there."""
+        """q̈ of the side branches, once a of the chain's bodies is known."""
         tree, step = self.tree, self.step
         before, a = fields(tree, Motion, 2)
         self.a[tree.world] = -tree.gravity

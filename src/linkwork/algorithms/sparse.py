@@ -2,15 +2,15 @@
 
     M = Lᵀ D L along the tree,   Y = L⁻ᵀ Jᵀ,   Λ⁻¹ = Yᵀ D⁻¹ Y
     for each point:
-    inward    K = the unit forces at the point;   across each joint of its way:
+    inward    K = the unit forces at the point;   across each joint of its path:
               L D Lᵀ = Dᵢ,   Yᵢ = L⁻¹ Sᵢᵀ K,   K ← Lᵢ K
     blocks    Σ Yᵀ D⁻¹ Y′ over the joints that carry both points
 
-Featherstone, Exploiting sparsity in operational-space dynamics (2010). A joint has rows in Y for the points that it
-carries and for no others. M is not formed: its D is that of the articulated inertias, and Yᵢ is what the joint sees
-of the forces that are still felt there (force_propagators.py). D is a diagonal, as each joint's own block Dᵢ is
-factored too, so a free root joint pays for its factors alone. A pair of points pays for the joints that it shares,
-so this is short where ways meet near the root.
+Featherstone, Exploiting sparsity in operational-space dynamics (2010). A joint has rows in Y only for the points that
+it carries. M is not formed: its D is that of the articulated inertias, and Yᵢ is the projection on the joint
+of the forces transmitted so far (force_propagators.py). D is diagonal, as each joint's own block Dᵢ is
+factored too, so a free root joint costs its factors alone. A pair of points costs the joints that it shares,
+so this is cheap where paths meet near the root.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def sparse(tree: PointedTree, q: JointValues) -> tuple[Field[list[Motion]]]:
 def products(
     tree: PointedTree, point: Point, Y: Field[list[Motion]], D: Field[Factor], block: Field[list[Motion]]
 ) -> None:
-    """The blocks of a point with itself and those before it, from rows that each D's own factor is taken out of."""
+    """The blocks of a point with itself and those before it, from rows with each joint's own factor of D applied."""
     for other in tree.frames_back_from(point):
         block[other, point] = [Motion.zero()] * 6
         for body in tree.path(tree.common_ancestor(other, point)):

@@ -1,16 +1,16 @@
-"""A step in time: what drives the joints, what drags on them, and semi-implicit Euler on the manifold, O(n).
+"""A time step: drive, springs and drag of the joints, and semi-implicit Euler on the manifold, O(n).
 
-    drive     u = τ + kp (q* ⊖ q) + kd (v* - v),   cut off at ± effort
+    drive     u = τ + kp (q* ⊖ q) + kd (v* - v),   clamped to ± effort
     springs   s = stiffness (springref ⊖ q)
     drag      d = damping + friction / max(|v|, 0.001),   the force -d v⁺
     motion    (M + dt diag d) a = u + s - d v - bias,   v⁺ = v + dt a,   q⁺ = q ⊕ dt v⁺
 
-The drive is what motors hold for the whole step; springs are those of its beginning. The drag is that of the velocity
-at the step's end, so that it never adds energy, however large it is; it stands beside the rotors on the diagonal of M.
-MuJoCo's Euler integrator treats damping in the same way. The law of friction is smoothed Coulomb friction: constant
-down to 0.001 rad/s or m/s, and proportional to the speed below, so that a joint which it holds creeps more slowly than
-that. ``lw.simulate`` has the other law, Coulomb friction with stiction, which keeps such a joint at rest
-(``simulation.resistance``).
+The drive is held constant by the motors for the whole step; springs are evaluated at its beginning. The drag is
+implicit, with the velocity at the step's end, so that it never adds energy, however large it is; it is added to the
+rotor inertias on the diagonal of M. MuJoCo's Euler integrator treats damping in the same way. Friction is smoothed
+Coulomb friction: constant down to 0.001 rad/s or m/s, and proportional to the speed below, so that a joint held by it
+creeps more slowly than that. ``lw.simulate`` has the other law, Coulomb friction with stiction, which keeps such a
+joint at rest (``simulation.resistance``).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def step(
     f_ext: BodyForces | None = None,
     **parts: JointValues,
 ) -> tuple[JointField, JointField]:
-    """q and v after dt. ``parts`` are, as far as they are there, the fields tau, q_target, kp, v_target, kd, effort,
-    stiffness, springref, damping and friction.
+    """q and v after dt. ``parts`` are any of the fields tau, q_target, kp, v_target, kd, effort, stiffness, springref,
+    damping and friction.
     """
     rate: JointField = tree.field()
     moved: JointField = tree.field()
@@ -53,7 +53,7 @@ def step(
 def forces(
     tree: Tree, q: JointValues, v: JointValues, dt: Scalar, **parts: JointValues
 ) -> tuple[JointField, JointField]:
-    """Joint forces, and rotors with which the drag is that of the step's end; empty where there is none."""
+    """Joint forces, and rotor inertias that make the drag implicit; empty where there is no drag."""
     force: JointField = tree.field()
     rotor: JointField = tree.field()
     for body in tree.outward():
@@ -65,7 +65,7 @@ def forces(
 def force_and_rotor(
     body: Body, q: Coordinates, v: Coordinates, dt: Scalar, parts: Mapping[str, Coordinates]
 ) -> tuple[Coordinates, Coordinates]:
-    """Those of one joint."""
+    """The force and rotor inertia of one joint."""
     drive, drag = _drive(body.joint, q, v, **parts), _drag(v, **parts)
     drive = _sprung(body.joint, q, drive, **parts)
     force = _plus_products(drive, drag, [-w for w in v]) if drag else drive
@@ -117,7 +117,7 @@ def _sprung(
     springref: Coordinates = (),
     **_: Coordinates,
 ) -> Coordinates:
-    """The drive and the forces of springs."""
+    """The drive plus the forces of springs."""
     return _plus_products(drive, stiffness, joint.difference(q, springref)) if stiffness else drive
 
 
@@ -135,7 +135,7 @@ def _smoothed_coulomb(v: Coordinates, friction: Coordinates) -> list[Scalar]:
 
 
 def _plus_products(start: Coordinates, a: Coordinates, b: Coordinates) -> list[Scalar]:
-    """start + a b, number by number."""
+    """start + a b, elementwise."""
     return [x + y * z for x, y, z in zip(start, a, b, strict=True)]
 
 

@@ -1,14 +1,14 @@
-"""Motions of a mechanism some of whose frames and joints are held softly, by articulated bodies, O(n).
+"""Accelerations of a mechanism with soft supports at some frames and joints, by articulated bodies, O(n).
 
     (M + Σ Jₖᵀ Kₖ Jₖ + diag r) p = τ + Σ Jₖᵀ fₖ - M y         k over frames, Kₖ symmetric 6×6, fₖ a force
 
     outward   Yᵢ = Xᵢ⁻¹ Yₚ + Sᵢ yᵢ,   Iᴬᵢ = Iᵢ + Σ Xₖ Kₖ Xₖᵀ,   pᴬᵢ = Iᵢ Yᵢ - Σ Xₖ fₖ          of the frames on body i
-    inward    as articulated bodies, with r beside the rotors; nothing is felt of velocities or gravity
-    outward   Pᵢ = Xᵢ⁻¹ Pₚ + Sᵢ pᵢ;   yᵀ M y, yᵀ M p and pᵀ M p as sums over bodies of what Iᵢ says
+    inward    as articulated bodies, with r added to the rotors; without velocities and gravity
+    outward   Pᵢ = Xᵢ⁻¹ Pₚ + Sᵢ pᵢ;   yᵀ M y, yᵀ M p and pᵀ M p as sums over bodies with Iᵢ
 
-What holds a frame to the world by K has the same effect as if its body's inertia were larger by it, so that the matrix
-on the left, of which a Newton step of soft contacts consists, is never formed: Featherstone's recursion (1983) solves
-with it, whatever the number of frames.
+A support K between a frame and the world acts as if its body's inertia were larger by it, so that the matrix
+on the left, that of a Newton step of soft contacts, is never formed: Featherstone's recursion (1983) solves
+with it, for any number of frames.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Numbers = Values[Sequence[Scalar]]
 def supported(
     tree: PointedTree, q: JointValues, y: JointValues, tau: JointValues, rotor: JointValues, f: Numbers, K: Numbers
 ) -> tuple[JointField, Field[Motion], Scalar, Scalar, Scalar]:
-    """p, how frames move by it, and yᵀ M y, yᵀ M p, pᵀ M p. ``rotor`` are those of the bodies plus r; f (6) and K (21)
-    of each frame are in its own axes.
+    """p, the motions of frames by it, and yᵀ M y, yᵀ M p, pᵀ M p. ``rotor`` are the rotor inertias plus r; f (6) and
+    K (21) of each frame are in its own axes.
     """
     step = ArticulatedBodies(tree, rotor, moving=False)
     X, S, IA, pA = step.X, step.S, step.IA, step.pA

@@ -1,7 +1,7 @@
 """The regressor of inverse dynamics, O(n·depth): τ = Y π + rotor q̈ - Σ Jᵀ f, π the inertial parameters of bodies.
 
     outward   V and A of every body in its own frame, A of the world is -g
-    rows of joint i, columns of body j behind it:   Sᵢ seen from j, paired with what each parameter adds to j's force
+    rows of joint i, columns of body j behind it:   Sᵢ in j's frame, paired with each parameter's part of j's force
 
 With the classical acceleration a′ = A.linear + ω × V.linear, the force on a body is m a′ + α × mc + ω × (ω × mc), its
 moment J α + ω × J ω + mc × a′; Atkeson, An, Hollerbach 1986. A body's parameters are m, mc (three), Jxx, Jxy, Jyy, Jxz,
@@ -33,7 +33,7 @@ def torque_regressor(tree: Tree, q: JointValues, v: JointValues, a: JointValues)
 
 
 def by_parameter(motion: Motion, V: Motion, A: Motion) -> Column:
-    """What each parameter of a body that moves with V and A adds to the power of its inertial force on a motion."""
+    """The part of each parameter in the power of a body's inertial force on a motion; the body moves with V and A."""
     l, s, w, alpha = motion.linear, motion.angular, V.angular, A.angular
     classical = A.linear + w.cross(V.linear)
     moment = l.cross(alpha) + l.cross(w).cross(w) + classical.cross(s)
@@ -51,7 +51,7 @@ def by_parameter(motion: Motion, V: Motion, A: Motion) -> Column:
 
 
 def of_parameters(parameters: list[Scalar]) -> Inertia:
-    """The inertia that ten parameters make."""
+    """The inertia with these ten parameters."""
     m, x, y, z, xx, xy, yy, xz, yz, zz = parameters
     return Inertia(m, Vec3(x, y, z), Sym3(xx, xy, xz, yy, yz, zz))
 

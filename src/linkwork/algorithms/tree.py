@@ -1,12 +1,12 @@
-"""What an algorithm may use of a mechanism: a tree that it walks, and fields that keep values at the tree's places.
+"""The interface of a mechanism as algorithms use it: a tree to traverse, and fields that store values at its places.
 
-``linkwork.model.tree`` has the plain form, in which a walk is an ordinary loop; engines have forms of their own. An
-algorithm says by the type of its tree how much of it must be known when the text is read: of ``Tree`` nothing but the
-joint of the body at hand, so that its loops may stay loops in code that serves any number of bodies; of
-``SegmentedTree`` (``segmented_tree``) the same, and how a long chain is cut; of ``KnownTree`` everything.
+``linkwork.model.tree`` has the plain form, in which a traversal is an ordinary loop; engines have forms of their own.
+An algorithm declares by the type of its tree how much of it must be known when it is traced: for ``Tree`` only the
+joint of the current body, so that its loops may stay loops in code that serves any number of bodies; for
+``SegmentedTree`` (``segmented_tree``) the same, and the segments of a long chain; for ``KnownTree`` everything.
 
-One rule makes all forms possible: a value that outlives its iteration of a loop is kept in a field, never in a local
-variable. Parameters that are places have no narrower type than Any, since each form has places of its own.
+One rule makes all forms possible: a value that outlives its iteration of a loop is stored in a field, never in a local
+variable. Parameters that are places have the type Any, since each form has places of its own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Values(Protocol[Given]):
 
 
 class Field(Values[Value], Protocol[Value]):
-    """The same to be written to: what an algorithm finds out."""
+    """The same, writable: for the results of an algorithm."""
 
     def __setitem__(self, place: Any, value: Value, /) -> None: ...
 
@@ -45,7 +45,7 @@ BodyForces = Values[Force]
 
 
 class Body(Protocol):
-    """A body, or the world, which has nothing but its number 0."""
+    """A body, or the world, which has only its number 0."""
 
     @property
     def index(self) -> int: ...
@@ -53,11 +53,11 @@ class Body(Protocol):
     def parent(self) -> Body: ...
     @property
     def joint(self) -> Joint:
-        """What it hangs on."""
+        """The joint that carries it."""
 
     @property
     def placement(self) -> Transform:
-        """Of the joint in the parent."""
+        """The placement of the joint in the parent."""
 
     @property
     def inertia(self) -> Inertia: ...
@@ -71,11 +71,11 @@ class Body(Protocol):
 
     @property
     def alone(self) -> bool:
-        """Whether no other joint stands on its parent, or this is the world."""
+        """Whether it is its parent's only child, or its parent is the world."""
 
 
 class Point(Protocol):
-    """A frame that was asked for, at ``placement`` on ``body``."""
+    """A frame that an algorithm is asked about, at ``placement`` on ``body``."""
 
     @property
     def index(self) -> int: ...
@@ -86,7 +86,7 @@ class Point(Protocol):
 
 
 class Junction(Protocol):
-    """A body at which the paths of points to the world meet; ``next`` is the junction that its own path comes to."""
+    """A body at which the paths of points to the world meet; ``next`` is the next junction on its own path."""
 
     @property
     def body(self) -> Body: ...
@@ -102,7 +102,7 @@ class Station(Protocol):
 
 
 class Tree(Protocol):
-    """A mechanism of which one body is looked at at a time."""
+    """A mechanism that is traversed one body at a time."""
 
     @property
     def world(self) -> Body: ...
@@ -110,10 +110,10 @@ class Tree(Protocol):
     def gravity(self) -> Motion: ...
     @property
     def doubtful(self) -> bool:
-        """Whether a joint is."""
+        """Whether any joint is doubtful."""
 
     def field(self) -> Field[Any]:
-        """A new store of values."""
+        """A new field."""
 
     def still(self) -> JointValues:
         """Zero for every degree of freedom."""
@@ -131,29 +131,29 @@ class Tree(Protocol):
         """Every body before its parent."""
 
     def path(self, body: Any, until: Any = None) -> Iterator[Body]:
-        """The body and its ancestors, up to but without ``until``, an ancestor of it, or the world."""
+        """The body and its ancestors, up to but excluding ``until``, one of its ancestors, or the world."""
 
     def ancestors(self, body: Any) -> Iterator[Body]:
-        """The body's ancestors, nearest first, without the world."""
+        """The body's ancestors, nearest first, excluding the world."""
 
     def joint_before(self, body: Any) -> Iterator[Body]:
-        """A body's parent, as one whose joint is looked at; nothing for the world."""
+        """A body's parent, if it has a joint; nothing for the world."""
 
 
 class OrderedTree(Tree, Protocol):
-    """A mechanism whose pairs of bodies are looked at."""
+    """A mechanism that is traversed by pairs of bodies."""
 
     def path_field(self) -> Field[Any]:
-        """A new store of values for walks in depth-first order: what is stored at a body is lost when something is
-        stored at another that is as far from the world.
+        """A new field for depth-first traversals: a value at a body is lost when one is stored at another body at the
+        same depth.
         """
 
     def depth_first(self) -> Iterator[Body]:
-        """Every body after its parent, and with all that it carries before any other."""
+        """Every body after its parent, in depth-first order: each subtree is completed before the next begins."""
 
     def rows_inward(self) -> Iterator[Sequence[Body]]:
         """The same order backwards, in runs of one or more bodies, each run in that order: rows of a matrix that may be
-        found side by side. How long runs are is left to the tree.
+        computed side by side. The tree chooses the length of runs.
         """
 
     def bodies_before(self, body: Any) -> Iterator[Body]:
@@ -163,27 +163,27 @@ class OrderedTree(Tree, Protocol):
         """The bodies that come after it."""
 
     def carried_by(self, body: Any) -> Iterator[Body]:
-        """The bodies that a body carries, in that order."""
+        """The bodies of the subtree behind a body, in that order."""
 
 
 class FamilyTree(Tree, Protocol):
-    """A mechanism whose bodies look at their children and siblings."""
+    """A mechanism in which a body can access its children and siblings."""
 
     def children_inward(self, body: Any) -> Iterator[Body]:
-        """The bodies whose joints stand on a body, or on the world, the last first."""
+        """The children of a body, or of the world, the last first."""
 
     def siblings_behind(self, body: Any) -> Iterator[Body]:
         """The children of a body's parent that are numbered after it, the last first."""
 
 
 class PointedTree(Tree, Protocol):
-    """A mechanism, and points on it that are asked about."""
+    """A mechanism with points at which quantities are computed."""
 
     def frames(self) -> Iterator[Point]:
         """The points, as frames."""
 
     def frames_back_from(self, frame: Any) -> Iterator[Point]:
-        """A frame and those that were asked for before it: over all frames, every pair once."""
+        """A frame and those listed before it: over all frames, every pair once."""
 
     def common_ancestor(self, a: Any, b: Any) -> Body:
         """The nearest body that is on both frames' paths; the world if there is none."""
@@ -193,10 +193,10 @@ class PointedTree(Tree, Protocol):
         """Where all paths end."""
 
     def junctions(self) -> Iterator[Junction]:
-        """Every junction after the one that its path leads to, without the ground."""
+        """Every junction after the next one on its path, excluding the ground."""
 
     def junctions_inward(self) -> Iterator[Junction]:
-        """Every junction before the one that its path leads to, without the ground."""
+        """Every junction before the next one on its path, excluding the ground."""
 
     def junction_of(self, frame: Any) -> Junction:
         """The first junction on a frame's path; its own body may be one."""
@@ -211,23 +211,23 @@ class PointedTree(Tree, Protocol):
         """Stations on a station's path that have a branch after it, nearest first."""
 
     def behind(self, station: Any) -> Iterator[Body]:
-        """Bodies of the walk behind a station; without the last branch, if no points are on it."""
+        """Bodies of the walk behind a station; without the last branch, if the station has no points."""
 
     def after(self, station: Any) -> Iterator[Body]:
-        """Bodies of the walk that come after these and share a body with its path; none, if no points are on it."""
+        """Bodies of the walk after these that share a body with the station's path; none, if it has no points."""
 
     def stations_behind(self, station: Any) -> Iterator[Station]:
-        """Those among the bodies behind a station."""
+        """The stations among the bodies behind a station."""
 
     def points_on(self, station: Any) -> Iterator[Point]:
         """The points on a station's body."""
 
     def points_behind(self, point: Any) -> Iterator[Point]:
-        """A point, those that come after it on its body, and those behind its body."""
+        """A point, those after it on its body, and those behind its body."""
 
     def points_after(self, point: Any) -> Iterator[Point]:
-        """Points that come after these in the walk and share a body with its path. Over all points, this and
-        ``points_behind`` name every pair that shares a body once.
+        """Points after these in the walk that share a body with its path. Over all points, this and ``points_behind``
+        list every pair that shares a body once.
         """
 
     def outermost(self, point: Any) -> Body:
@@ -235,17 +235,17 @@ class PointedTree(Tree, Protocol):
 
 
 class OpenLoop(Protocol):
-    """A loop at a step of the joining of links; its unknowns are carried from one ``strand`` ``onward`` to the next."""
+    """A loop at a step of the joining of links; its unknowns are carried from a ``strand`` ``onward`` to the next."""
 
     @property
     def loop(self) -> Any: ...
     @property
     def strand(self) -> Any:
-        """At the child of a joint; a strand of zeros, if the loop is not there yet."""
+        """The strand at the child of a joint; a strand of zeros, if the loop is not open there yet."""
 
     @property
     def onward(self) -> Any:
-        """At the parent of a joint, or at the body of a hold or a closing."""
+        """The strand at the parent of a joint, or at the body of a hold or a closing."""
 
 
 class LoopEnd(OpenLoop, Protocol):
@@ -258,8 +258,8 @@ class LoopEnd(OpenLoop, Protocol):
 
 
 class LoopedTree(Tree, Protocol):
-    """A mechanism with loops. Its frames are their holds, those of one name of one loop, on bodies that it holds to
-    each other; holds on the world have no steps.
+    """A mechanism with loops. Its frames are the holds of the loops, those of one loop with the same name, on the
+    bodies that it constrains; holds on the world have no steps.
     """
 
     def frames(self) -> Iterator[Point]:
@@ -267,22 +267,22 @@ class LoopedTree(Tree, Protocol):
 
     def loops(self) -> Iterator[Any]: ...
     def strands(self) -> Iterator[Any]:
-        """Every place of a loop on its way, and the strand of zeros."""
+        """Every place of a loop on its path, and the strand of zeros."""
 
     def couplings(self) -> Iterator[Any]:
         """Pairs of loops that are open together, in either order, and of each with itself."""
 
     def coupling(self, one: Any, other: Any) -> Any:
-        """That of two loops at the same step."""
+        """The coupling of two loops at the same step."""
 
     def attached(self, body: Any) -> Iterator[LoopEnd]:
-        """What is attached before a body is joined to its parent: holds on it, and on its parent of what is open."""
+        """Holds attached before a body is joined to its parent: those on it, and of open loops on its parent."""
 
     def closed(self, body: Any, back: bool = False) -> Iterator[LoopEnd]:
-        """Loops that are closed at a body before it is joined to its parent; or the same, the last first."""
+        """Loops that are closed at a body before it is joined to its parent; with ``back`` in reverse order."""
 
     def closed_behind(self, body: Any, back: bool = False) -> Iterator[LoopEnd]:
-        """Loops that are closed at the parent once a body is joined to it; or the same, the last first."""
+        """Loops that are closed at the parent once a body is joined to it; with ``back`` in reverse order."""
 
     def crossings(self, body: Any) -> Iterator[OpenLoop]:
         """The loops that are open at a body or at its parent when they are joined."""
@@ -291,12 +291,12 @@ class LoopedTree(Tree, Protocol):
         """The other loops that are open where one is attached or closed."""
 
     def from_here(self, crossing: Any) -> Iterator[OpenLoop]:
-        """One of the loops of a step, and those that come after it."""
+        """One of the loops of a step, and those after it."""
 
 
 class Unknown(Protocol):
     """One of the unknowns in a row, in a step of their reduction (``model.reductions``). ``before`` and ``after`` are
-    the places of those that went in the last step, ``lower`` and ``upper`` those of its neighbours, None for none.
+    the places of those eliminated in the last step, ``lower`` and ``upper`` those of its neighbours, None for none.
     """
 
     @property
@@ -319,29 +319,29 @@ class Unknown(Protocol):
 
 
 class ReducedTree(Tree, Protocol):
-    """A mechanism with unknowns in a row, of which every other is eliminated in each step."""
+    """A mechanism with a row of unknowns, of which every other one is eliminated in each step."""
 
     def parallel(self, items: Iterable[Item]) -> Iterator[Item]:
         """Items whose iterations are independent: one step of a method on enough processors."""
 
     def reduction(self, places: Any) -> Iterator[Iterable[Unknown]]:
-        """The steps for unknowns at these places, to be looked at in parallel."""
+        """The steps for unknowns at these places, for iteration in parallel."""
 
     def reduction_back(self, places: Any) -> Iterator[Iterable[Unknown]]:
-        """The same, the last first, with those that go alone."""
+        """The same in reverse order, with the eliminated unknowns only."""
 
 
 class KnownTree(ReducedTree, Protocol):
-    """A mechanism whose shape is known when the text is read."""
+    """A mechanism whose topology is known when the algorithm is traced."""
 
     def children(self, body: Any) -> Sequence[Body]:
-        """The bodies whose joints stand on a body, or on the world."""
+        """The children of a body, or of the world."""
 
     def main_chain(self, tip: int | None = None) -> Sequence[Body]:
-        """The longest path from the world, or the one to body number ``tip``, its first body first."""
+        """The longest path from the world, or the path to body number ``tip``, in outward order."""
 
     def branches(self, chain: Any) -> Sequence[Sequence[Body]]:
-        """The bodies that are not on a chain from the world, in levels, each behind the level of its parents."""
+        """The bodies off a chain from the world, in levels, each after the level of its parents."""
 
 
 def fields(tree: Tree, kind: type[Value], count: int) -> list[Field[Value]]:
@@ -354,5 +354,5 @@ if TYPE_CHECKING:
     def _has_it_all(
         tree: plain.Tree,
     ) -> tuple[OrderedTree, FamilyTree, PointedTree, LoopedTree, KnownTree]:
-        """The plain form is each of these."""
+        """The plain form implements each of these."""
         return tree, tree, tree, tree, tree

@@ -4,8 +4,8 @@
     solve                          M q̈ = τ - b(q, v)
 
 Walker, Orin, Efficient dynamic computer simulation of robotic mechanisms (1982), method 1: the baseline of Yamane and
-Nakamura's Figures 6 and 7. The columns of one joint are found together, by one walk over the whole tree. The
-factorisation is that of ``composite_body``: Cholesky's, in an order that leaves out the zeros which branches make, so
+Nakamura's Figures 6 and 7. The columns of one joint are found together, by one pass over the whole tree. The
+factorisation is that of ``composite_body``: Cholesky's, in an order without fill-in between branches, so
 on a chain it is the dense one.
 """
 

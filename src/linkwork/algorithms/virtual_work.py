@@ -1,7 +1,7 @@
 """Forward dynamics from the principle of virtual work, O(n): every joint's constraint force, and the accelerations.
 
 Links start as free bodies of mobility W = A⁻¹ (Eq. 18) and are joined from the leaves to the root. A joint j between
-link j and its parent p takes away the relative motions that its rows K annihilate, with K S = 0 and K_J S = 1 (Eqs.
+link j and its parent p suppresses the relative motions given by its rows K, with K S = 0 and K_J S = 1 (Eqs.
 9, 10):
 
     inward    t = f - b + K_Jᵀ τ - Σ X K_Jᵀ τ of the children,   u = A⁻¹ t                          Eq. 28
@@ -10,9 +10,9 @@ link j and its parent p takes away the relative motions that its rows K annihila
     outward   n = L⁻ᵀ D⁻¹ (y + G dₚ),   d += Kᵀ n,   dₚ -= X Kᵀ n                                   Eqs. 40, 47
     outward   a = A⁻¹ (t + d),   q̈ = K_J (a - Xᵀ aₚ - c)                                            Eqs. 48, 49
 
-(Xᵀ here takes a motion from the parent to the child, X a force from the child to the parent; d sums the constraint
-forces that are known.) Yamane, Nakamura, O(N) forward dynamics of open kinematic chains based on the principle of
-virtual work. Where this text deviates from the paper, and why:
+(Xᵀ here takes a motion from the parent to the child, X a force from the child to the parent; d sums the known
+constraint forces.) Yamane, Nakamura, O(N) forward dynamics of open kinematic chains based on the principle of
+virtual work. Deviations from the paper, and their reasons:
 
 - Eqs. 13, 29 lack a term for a K that varies with q; h = K c, with c = Ṡ q̇ + V × S q̇, holds for every joint.
 - Eqs. 23, 28 leave out the children's joint torques; t has them, and is complete before the joining starts.
@@ -20,20 +20,20 @@ virtual work. Where this text deviates from the paper, and why:
   and i.
 - H_{Cm,k} is 6×6, Eq. 38 starts at A₀⁻¹, the lower right of Eq. 45 is Φ of the joints behind i, Eq. 51 has γ_{JN}; in
   Eqs. 52, 53 S_{Ji,i+1} = -H_{Ji,i} A_i⁻¹ H_{i+1,i}ᵀ stands where S_{Ji+1,i}ᵀ is printed, for Φ_J is not symmetric.
-  The text avoids it.
-- Instead of the explicit inverse M of Eq. 41 and blocks of Φ⁻¹ it keeps factors L D Lᵀ and folds what is joined into
-  the parent's W and u: W - Gᵀ D⁻¹ G is A⁻¹ minus all of Φ_{i+1,i} Φ_i⁻¹ Φ_{i+1,i}ᵀ that the parent's other joints
-  bring about. So a link may have any number of joints at the same cost for each, no link needs splitting, and about
+  This algorithm avoids it.
+- Instead of the explicit inverse M of Eq. 41 and blocks of Φ⁻¹ it keeps factors L D Lᵀ and folds joined links into
+  the parent's W and u: W - Gᵀ D⁻¹ G is A⁻¹ minus the part of Φ_{i+1,i} Φ_i⁻¹ Φ_{i+1,i}ᵀ due to the parent's other
+  joints. So a link may have any number of joints at the same cost for each, no link needs splitting, and about
   four digits are kept that inverses lose.
-- What a link's own joint feels of it, S = K W Kᵀ, is kept as well, since that is all that is ever asked of the W of a
-  link with one child: W itself, 21 numbers, is for a second child, which must feel the first. So a chain never forms
+- The projection of W on a link's own joint, S = K W Kᵀ, is kept as well, since nothing else is needed of the W of a
+  link with one child: W itself, 21 numbers, is for a second child, which depends on the first. So a chain never forms
   it, as the paper's recursion does not, and each joint costs less than there (``virtual_work_unsplit``).
 - Eq. 11 (K K_Jᵀ = 0) is not needed.
 - Gravity is the world's free acceleration -g; a fixed base is A₀⁻¹ = 0, a floating one a joint whose K is empty.
 - Rotors of inertia r are not in the paper. They take r q̈ of the joint's force: the joint transmits K_Jᵀ(τ - r q̈) +
   Kᵀ n. With the unknown m = -√r q̈ this is one more wrench √r K_Jᵀ m, and √r K_J (a - Xᵀ aₚ - c) + m = 0 its
-  condition: so K gets the rows √r K_J, with a compliance of 1 on their diagonal. That is Gauss's least constraint
-  with r q̈² in it; exact, symmetric, and right for r = 0.
+  condition: so K gets the rows √r K_J, with a compliance of 1 on their diagonal. That is Gauss's principle of least
+  constraint with r q̈² in it; exact, symmetric, and valid for r = 0.
 
 Every link needs an inertia, and neighbours of very different mass cost digits; see ``lw.forward_dynamics``.
 """
@@ -49,11 +49,11 @@ from linkwork.spatial.matrices import Matrix, plus
 
 
 class ConstrainedMotion(NamedTuple):
-    """What the recursions find."""
+    """The results of the recursions."""
 
     qdd: JointField
     f: Field[Force]
-    """What each joint transmits to its child."""
+    """The wrench that each joint transmits to its child."""
     X: Field[Transform]
     """Placements in the parents."""
 
@@ -66,7 +66,7 @@ def virtual_work(tree: Tree, q: JointValues, v: JointValues, tau: JointValues, f
 def constrained_motion(
     tree: Tree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces
 ) -> ConstrainedMotion:
-    """Accelerations, and the forces of the joints that cause them."""
+    """Accelerations, and the wrenches of the joints."""
     links = Links(tree, q, v, tau, f_ext)
     for body in tree.inward():
         links.join(body)
@@ -76,9 +76,9 @@ def constrained_motion(
 
 
 class Links:
-    """The links of a tree, free at first; then they are joined, and what their joints transmit is found.
+    """The links of a tree, free at first; then they are joined, and the wrenches of their joints are found.
 
-    ``whole`` keeps W of every link, which what else holds the links, such as loops, may ask for and change.
+    ``whole`` keeps W of every link, for other constraints on the links, such as loops, which may use and change it.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Links:
             t[body.parent] = t[body.parent] - X[body].to_parent(f[body])
 
     def join(self, body: Body) -> None:
-        """Inward: the body and its parent, whose W and u then are those of both."""
+        """Inward: join the body to its parent, whose W and u then are those of both."""
         W, u, S, X, K, D, G, y = self.W, self.u, self.S, self.X, self.K, self.D, self.G, self.y
         alone = not self.whole and body.alone
         parent = self.A[body.parent].full() if alone else W[body.parent]
@@ -141,19 +141,19 @@ class Links:
                 S[other] = _minus_square(S[other], H, D[body].inverse_pivots)  # Eq. 41
 
     def known(self, body: Body) -> list[Scalar]:
-        """Outward: what a joint's constraint forces follow from, but for loops."""
+        """Outward: the right-hand side of a joint's constraint forces, without loops."""
         d = self.d[body.parent]
         return [number + row.dot(d) for number, row in zip(self.y[body], self.G[body], strict=True)]
 
     def hold(self, body: Body, known: Sequence[Scalar]) -> None:
-        """The constraint forces of a joint, which act on the body and on its parent."""
+        """Apply the constraint forces of a joint to the body and its parent."""
         force = self.K[body].times(self.D[body].complete(known))  # Eqs. 40, 47
         self.f[body] = self.f[body] + force
         self.d[body] = self.d[body] + force
         self.d[body.parent] = self.d[body.parent] - self.X[body].to_parent(force)
 
     def motion(self) -> ConstrainedMotion:
-        """When all forces are known."""
+        """The motion, once all forces are known."""
         tree, X = self.tree, self.X
         a: Field[Motion] = tree.field()
         qdd: JointField = tree.field()

@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 def actuator_torques(
     model: Model, q: ArrayLike, v: ArrayLike, control: ArrayLike, *, out: Array | None = None
 ) -> Array:
-    """The joint forces that the model's actuators make of a control signal; see ``lw.Actuator``.
+    """The joint forces of the model's actuators for given control signals; see ``lw.Actuator``.
 
     Args:
         model: the mechanism.
         q: configuration (..., nq).
         v: velocity (..., nv).
-        control: the control signals (..., nu), in the order of ``model.actuators`` and their units; they are cut off
-            at the actuators' control ranges.
+        control: the control signals (..., nu), in the order of ``model.actuators`` and in their units; they are clamped
+            to the actuators' control ranges.
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
-        tau (..., nv), N or N m: what ``lw.forward_dynamics`` takes. Inside ``lw.compile`` it can be part of a law.
+        tau (..., nv), N or N m, as ``lw.forward_dynamics`` takes it. Inside ``lw.compile`` it can be part of a law.
 
     Raises:
-        ArgumentError: if something of an actuator is left out, so that its forces are not known; it says what.
+        ArgumentError: if an actuator is not fully specified, so that its forces are unknown; it names what is missing.
 
     Example:
         >>> import linkwork as lw
@@ -67,7 +67,7 @@ def _kernel(model: Model) -> CompiledFunction:
 
 @dataclass(frozen=True)
 class _Motors:
-    """All actuators as arrays; ``lengths`` (nu, nq) and ``gears`` (nu, nv) take q and v to lengths and their rates."""
+    """All actuators as arrays; ``lengths`` (nu, nq) and ``gears`` (nu, nv) map q and v to lengths and their rates."""
 
     model: Model
     lengths: Array

@@ -1,4 +1,4 @@
-"""Arguments made into checked arrays, or a clear error."""
+"""Conversion of arguments to checked arrays, with clear errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_model(model: object) -> None:
 
 
 def as_array(model: Model, name: str, space: str, value: ArrayLike, frames: int = 0) -> Array:
-    """A float64 array whose last axes are one state's shape."""
+    """A float64 array whose last axes are the shape of one state."""
     check_model(model)
     return _as_array(model, name, space, value, SPACES[space].shape(model, frames))
 
@@ -67,7 +67,7 @@ def as_given(
 ) -> tuple[list[Given | None], tuple[int, ...]]:
     """All arguments of a call as arrays, and the leading (batch) dimensions to which they broadcast; None stays None.
 
-    Machine code looks for itself whether they are finite, and needs no look here.
+    Compiled code checks finiteness itself, and needs no check here.
     """
     check_model(model)
     given: list[Given | None] = []
@@ -90,15 +90,15 @@ def as_given(
 def as_batch(
     model: Model, spaces: Sequence[tuple[str, str]], values: Sequence[ArrayLike | None]
 ) -> tuple[list[Array | None], tuple[int, ...]]:
-    """The same, all finite, with the arrays brought to these dimensions."""
+    """The same, all finite, with the arrays broadcast to these dimensions."""
     given, batch = as_given(model, spaces, values)
     return [None if found is None else spread(*found, batch) for found in given], batch
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Frames of a model asked for: named ones, the offsets that move them (three numbers each; empty if none does), and
-    their points.
+    """Frames of a model given as an argument: the named frames, the offsets that shift them (three numbers each; empty
+    if there are none), and their points.
     """
 
     model: Model
@@ -106,27 +106,27 @@ class Asked:
     offsets: tuple[float, ...]
     points: tuple[Point, ...]
     quick: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What serves plain arrays at once for these frames, by the name of an algorithm."""
+    """Entries that serve plain arrays directly for these frames, by algorithm."""
     whole: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """The same where rows of the results are left out afterwards."""
+    """The same where some rows of the results are dropped afterwards."""
     answers: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What is asked about these points by texts over arrays (``dynamics.at_points``)."""
+    """Cached answers about these points (``dynamics.at_points``)."""
 
     @cached_property
     def method(self) -> str:
-        """The method for Λ⁻¹ that takes the fewest operations."""
+        """The method for Λ⁻¹ with the fewest operations."""
         from linkwork.algorithms.fewest_operations import fewest_operations
 
         return fewest_operations(self.model, tuple(frame.body for frame in self.frames))
 
     @cached_property
     def specialised(self) -> bool:
-        """Whether a text that needs the number of frames is compiled, for this model alone."""
+        """Whether an algorithm that depends on the number of frames is compiled, for this model alone."""
         return form_of(ALGORITHMS[f"operational_inertia/{self.method}"], self.model) == "specialised"
 
     @cached_property
     def kept(self) -> tuple[int, ...] | None:
-        """Which of six rows for each frame its point asks for; None if all are."""
+        """The rows, of six for each frame, that its point asks for; None if all are."""
         if all(point.axes == "pose" for point in self.points):
             return None
         wanted = {"pose": range(6), "position": range(3), "rotation": range(3, 6)}
@@ -134,7 +134,7 @@ class Asked:
 
     @cached_property
     def mask(self) -> tuple[Array, Array]:
-        """Ones where one of the six numbers of a frame (m, 6) is asked for, and ones where it is not."""
+        """Ones for the numbers of each frame (m, 6) that are asked for, and ones for those that are not."""
         asked = np.zeros(6 * len(self.frames))
         asked[slice(None) if self.kept is None else list(self.kept)] = 1.0
         return asked.reshape(-1, 6), 1.0 - asked.reshape(-1, 6)
@@ -149,17 +149,17 @@ class Asked:
 
     @cached_property
     def _stretch(self) -> tuple[Any, slice] | None:
-        """The same for the last axis, if they are one stretch, which takes less time to copy."""
+        """The rows as one slice of the last axis, if they are contiguous, which is faster to copy."""
         kept = self.kept or ()
         first, last = (kept[0], kept[-1] + 1) if kept else (0, 0)
         return (..., slice(first, last)) if last - first == len(kept) else None
 
 
 def as_frames(model: Model, frames: Frames) -> Asked:
-    """The frames of an argument; found at once if the model was asked for the same before."""
+    """The frames of an argument, cached with the model."""
     try:
         found: Asked = model._memo.frames[tuple(frames) if type(frames) is list else frames]
-    except Exception:  # new, unhashable, no model, or whatever an object's own hash raises
+    except Exception:  # not cached, unhashable, not a model, or an error in an object's own hash
         found = _asked(model, frames)
     return found
 

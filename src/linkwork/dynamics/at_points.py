@@ -1,8 +1,9 @@
-"""Texts over arrays about points of a model: one kernel each where that pays, else kernels joined by NumPy.
+"""Operational-space quantities at points of a model, written over arrays: one kernel each where that pays, otherwise
+several kernels combined by NumPy.
 
-Traced, such a text becomes machine code, with the points' offsets as an argument, so that points may move from call to
-call. States that this leaves because a matrix has no inverse there, and mechanisms or points that are too many for it,
-are taken by the same text over floats.
+Traced, such a function becomes machine code with the points' offsets as an argument, so that points may move from call
+to call. States in which a matrix is singular, and mechanisms or points too many for one kernel, are computed by the
+same function on floats.
 """
 
 from __future__ import annotations
@@ -37,18 +38,18 @@ if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
 
 _MOST_PRODUCTS = 16_000
-"""Products of the dense matrices of a text up to which one kernel is made of it."""
+"""The number of products in dense matrices up to which one kernel is compiled."""
 
 
 @dataclass(frozen=True)
 class AtPoints:
-    """Points, as a text asks about them. Its arrays have those rows of six for each point that it asks for."""
+    """Points, and the quantities computed at them. Arrays have those of the six rows of each point that it asks for."""
 
     asked: Asked
     method: str
-    """For Λ⁻¹."""
+    """The method for Λ⁻¹."""
     reference: str
-    """Where motions and forces are seen from."""
+    """The axes and origin in which motions and forces are expressed."""
     offsets: Sequence[Any]
     pseudo_inverse: bool = False
 
@@ -59,21 +60,21 @@ class AtPoints:
         return self.asked.rows(self._whole(f"jacobian_drift/{self.reference}", q, v), -1)
 
     def coasting(self, q: Array, v: Array) -> Array:
-        """J̇v - J M⁻¹ c: the accelerations where neither gravity nor any joint force acts."""
+        """J̇v - J M⁻¹ c: the accelerations without gravity and joint forces."""
         free = weightless(self.asked.model)
         a = forward_dynamics(free, q, v, np.zeros(free.nv))
         found = self._whole(f"frame_accelerations/{self.reference}", q, v, a)
         return self.asked.rows(found.reshape(*found.shape[:-2], 6 * found.shape[-2]), -1)
 
     def free_fall(self, q: Array) -> Array:
-        """-J M⁻¹ g, of the joint forces g that hold gravity."""
+        """-J M⁻¹ g, for the gravity torques g."""
         if not self._one_kernel(q):
             return -times(self.responses(q), gravity_torques(self.asked.model, q))
         text = partial(free_fall, reference=self.reference)
         return self.asked.rows(self._traced("free_fall", text, "stacked_twists", q), -1)
 
     def inertia_inverse(self, q: Array, by_rows: bool = False) -> Array:
-        """Λ⁻¹; ``by_rows`` tells that ``consistent_inverse`` follows, whose rows serve for it, too."""
+        """Λ⁻¹; set ``by_rows`` if ``consistent_inverse`` follows, which uses the same rows."""
         if by_rows and self.method == "sparse" and self._one_kernel(q):
             found = self._traced("inertia_inverse", inertia_inverse, "operational", q)
         else:
@@ -118,11 +119,11 @@ class AtPoints:
         return call(INVERSION.name, self.asked.model, [inverse + damping * np.eye(size)], frames)[0]
 
     def _one_kernel(self, q: Array) -> bool:
-        """Whether a text for one state of few bodies is being traced."""
+        """Whether a single state of few bodies is being traced."""
         return is_traced(q) and q.ndim == 1 and len(self.asked.model.bodies) <= MOST_BODIES
 
     def _traced(self, name: str, text: Callable[..., Any], result: str, q: Array) -> Array:
-        """The result of a text that is no algorithm of the catalogue."""
+        """The result of a function that is not an algorithm of the catalogue."""
         from linkwork.dynamics.traced import traced_call
 
         algorithm = Algorithm(name, text, (("q", "configuration"),), (result,))
@@ -135,7 +136,7 @@ class AtPoints:
         return call(name, asked.model, values, asked.frames, self.offsets, table)[0]
 
     def _turn(self, q: Array) -> Array:
-        """(6m, 6m): takes motions in the points' own axes to where they are seen from."""
+        """(6m, 6m): maps motions in the points' own axes to the reference."""
         places = self._whole("frame_placements", q)
         if self.reference == "local_world_aligned":
             places = places * np.array([[1.0, 1.0, 1.0, 0.0]] * 3 + [[0.0, 0.0, 0.0, 1.0]])
@@ -150,7 +151,7 @@ class AtPoints:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked about points: a text over arrays.
+    """A function of points, written over arrays.
 
     Attributes:
         name: of the public function.
@@ -165,9 +166,9 @@ class Question:
     results: tuple[str, ...]
 
     def at(self, model: Model, points: Frames, method: str, reference: str = "local") -> Answer:
-        """The same about some points; found at once if it was asked before."""
+        """The answer for some points, cached."""
         asked = as_frames(model, points)
-        if type(method) is type(reference) is str:  # what claims to be equal is told that it is no choice
+        if type(method) is type(reference) is str:  # anything else is refused as a choice, whatever it equals
             found: Answer | None = asked.answers.get((self.name, method, reference))
             if found is not None:
                 return found
@@ -177,10 +178,10 @@ class Question:
 
 
 class Answer:
-    """A question about some points of a model.
+    """A question for some points of a model.
 
     Attributes:
-        law: the kernel, with the points' offsets as its last argument if they have any; None if there is none.
+        law: the kernel, with the points' offsets, if any, as its last argument; None if there is no kernel.
         fixed: those offsets.
     """
 
@@ -194,8 +195,8 @@ class Answer:
             self.law = self._kept_law()
 
     def quick(self, asked: tuple[Any, ...], out: Any, *values: Any, fixed: Sequence[Array] = ()) -> Any:
-        """The array, or arrays, of plain arguments that code serves; None for all else. ``asked`` is the function that
-        was called, and its choices, from which ``fixed`` arguments follow.
+        """The array or arrays for plain arguments that compiled code serves; None otherwise. ``asked`` is the public
+        function that was called, and its choices, which determine the ``fixed`` arguments.
         """
         law, others = self.law, (*fixed, *self.fixed)
         if law is None:
@@ -210,7 +211,7 @@ class Answer:
     def __call__(
         self, values: Sequence[ArrayLike], out: tuple[Array, ...] | None = None, pseudo_inverse: bool = False
     ) -> tuple[Array, ...]:
-        """The arrays, for arguments as the user gave them."""
+        """The arrays, for the arguments of a public function."""
         model, law = self.asked.model, self.law
         given, batch = as_given(model, self.question.arguments, values, finite=False)
         present = [each for each in given if each is not None]
@@ -228,7 +229,7 @@ class Answer:
             return tuple(targets)
         into: Any = None if targets is None else tuple(targets) if len(targets) > 1 else targets[0]
         found, _, fine = law.attempt([*(array for array, _ in present), *self.fixed], into)
-        if not fine.all():  # the text over floats says why, if it does not find a result
+        if not fine.all():  # on floats, an error says why there is no result
             for own, other in zip(found, self._joined(present, batch), strict=True):
                 flat = own.reshape(len(fine), -1)
                 flat[~fine] = other.reshape(len(fine), -1)[~fine]
@@ -238,7 +239,7 @@ class Answer:
         return self.question.text(AtPoints(self.asked, self.method, self.reference, offsets, pseudo_inverse), *values)
 
     def _joined(self, given: Sequence[Given], batch: tuple[int, ...], pseudo_inverse: bool = False) -> Sequence[Array]:
-        """By the text over floats, all states at once."""
+        """The arrays computed on floats, for all states at once."""
         model, arguments = self.asked.model, self.question.arguments
         for (name, space), (array, _) in zip(arguments, given, strict=True):
             check_finite(model, name, space, array)
@@ -250,7 +251,7 @@ class Answer:
         return [tuple(sizes[letter] for letter in shape) for shape in self.question.results]
 
     def _kept_law(self) -> CompiledFunction:
-        """The kernel, which serves points that differ by their offsets alone."""
+        """The kernel, shared by points that differ only in their offsets."""
         from linkwork.compiled.law import law
 
         asked, question = self.asked, self.question

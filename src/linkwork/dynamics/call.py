@@ -1,4 +1,4 @@
-"""From a public function to an engine: arguments checked once, then machine code or the interpreter."""
+"""The path from a public function to the engine: arguments are checked once, then compiled or interpreted code runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from linkwork.model.model import Frame, Model, Point
 
 Named = TypeVar("Named", bound=tuple[Any, ...])
 PARAMETERS = ("inertias", "armature", "damping", "friction", "placements")
-"""Of a mechanism, that may be data."""
+"""Parameters of a mechanism that can be passed as data."""
 _FEWER = "take fewer states at a time, or a smaller mechanism"
 
 
@@ -48,11 +48,11 @@ def call(
     out: Any = None,
     kept: tuple[int, ...] | None = None,
 ) -> list[Array]:
-    """The results of an algorithm, of the catalogue if it is a name, for arguments as the user gave them.
+    """The results of an algorithm, or of the one in the catalogue with this name, for a public function's arguments.
 
-    ``offsets`` moves the frames, three numbers each, without new code being made for it. What the builtins need to
-    serve such a call at once is kept in ``table``. The results are those of ``out``, if that is given. ``kept`` are the
-    rows, of six for each frame, that they have; all of them if None.
+    ``offsets`` shift the frames, three numbers each, without new code being compiled. The entry by which the builtins
+    serve such a call directly is kept in ``table``. Results are written to ``out``, if given. ``kept`` are the rows, of
+    six for each frame, to return; None for all.
     """
     if isinstance(algorithm, str):
         algorithm = ALGORITHMS[algorithm]
@@ -93,10 +93,10 @@ def call(
         found, status = plan.run(rows, states, offsets, given)
     except MemoryError:
         raise _too_large(algorithm, model, states, needed) from None
-    except (ZeroDivisionError, OverflowError):  # a constant of the model, or the only state
+    except (ZeroDivisionError, OverflowError):  # in a constant of the model, or for a single state
         found, status = [], 2
     if status:
-        as_given(model, algorithm.arguments, values, len(frames))  # an argument that is not finite is said first
+        as_given(model, algorithm.arguments, values, len(frames))  # report a non-finite argument first
         where = first_not_finite(found, batch)
         state = [None if array is None else spread(*array, batch)[where] for array in arguments]
         from linkwork.dynamics.diagnosis import diagnose  # the interpreter is imported late
@@ -128,8 +128,8 @@ def keep(
     offsets: Sequence[float] = (),
     further: Collection[str] = (),
 ) -> None:
-    """From now on, the builtins serve "one" state, a "batch" or "many" states of plain arrays; ``further`` parameters
-    among them.
+    """Let the builtins serve "one" state, a "batch" or "many" states of plain arrays from now on, with ``further``
+    parameters among them.
     """
     more = added(PARAMETERS, further)
     which = len(plan.task.argument_shapes) + more
@@ -140,25 +140,25 @@ def keep(
         if form not in entry.forms:
             plan.serve(entry, form, offsets)
     elif offsets and name not in table:
-        table[name] = None  # points may move from call to call: these may be asked for once only
+        table[name] = None  # points may move from call to call: these offsets may never recur
     elif (entry := plan.entry(further=more)) is not None:
         plan.serve(entry, form, offsets)
         table[name] = held({**known, which: entry})
         _install()
 
 
-# The ways into it
+# Entry points
 
 
 def every(name: str, model: Model, out: Any, *values: ArrayLike | None) -> Any:
-    """What an algorithm results in, an array or several; an external force may be left out at the end."""
+    """The result of an algorithm, an array or several; a trailing external force may be None."""
     check_model(model)
     absent = [None] * (len(ALGORITHMS[name].arguments) - len(values))
     return _answer(call(name, model, [*values, *absent], table=model._memo.quick, out=out), out)
 
 
 def every_frames(name: str, model: Model, frames: Frames, out: Any, *values: ArrayLike) -> Any:
-    """The same for an algorithm that is asked about frames; of six rows for each, those that its point asks for."""
+    """The same for an algorithm of frames; of the six rows of each frame, those that its point asks for."""
     asked = as_frames(model, frames)
     return _answer(call(name, model, values, asked.frames, asked.offsets, asked.quick, out, asked.kept), out)
 
@@ -174,23 +174,23 @@ def _nothing(*_: object) -> None:
 
 
 served: Callable[..., Any] = _nothing
-"""(holder, out, arguments...): a builtin as soon as there is anything that it can serve; None for what is not."""
+"""(holder, out, arguments...): a builtin once there is code for it to call; None for calls that it does not serve."""
 _public: list[tuple[Any, Parameters]] = []
 _AT_ONCE, _SELDOM = 100, 16
-"""Calls of a function with other choices than before whose routes are kept, and after which one in how many."""
+"""Calls of a function with new choices whose routes are all kept; after these, one in ``_SELDOM`` is."""
 _known_by: dict[int, list[int]] = {}
-"""How the choices of a function, by its address, are known; such functions live as long as the process."""
+"""The keys of a function's choices, by its address; such functions live as long as the process."""
 
 
 def public(algorithm: Names, *choosers: str, further: Sequence[str] = ()) -> Callable[[Function], Function]:
-    """Calls of a function with plain arrays are answered by code, as soon as there is anything to serve; its own lines
-    are for all else. It has parameters of the names ``model``, ``out``, those of the algorithm's arguments, and
-    ``frames`` if it asks about some; what else it has must be left out.
+    """Decorator: calls of a function with plain arrays are answered by compiled code once there is any; the body of
+    the function handles all other calls. Its parameters are ``model``, ``out``, the algorithm's arguments, and
+    ``frames`` for an algorithm of frames; any other parameter must be left out in such calls.
 
     Args:
-        algorithm: the name in the catalogue, or a table of names (or of tables) by what a parameter is.
-        choosers: the parameter that chooses from each table.
-        further: parameters that other code takes, which is kept under the same name, if they are given.
+        algorithm: the name in the catalogue, or a table of names (or of tables) by the value of a parameter.
+        choosers: the parameter that selects from each table.
+        further: parameters that, if given, are passed to other code, which is kept under the same name.
     """
     name = algorithm
     while not isinstance(name, str):
@@ -205,13 +205,13 @@ def routed(
     objects: Sequence[str] = (),
     mapping: str | None = None,
 ) -> Callable[[Function], Function]:
-    """The same for a function whose code follows from what it is asked: calls that it has kept a route for
-    (``keep_route``) are answered by code.
+    """Decorator for a function whose code depends on its choices: calls for which a route is kept (``keep_route``)
+    are answered by compiled code.
 
     Args:
         arguments: the parameters that are arrays, of which the last may be left out.
-        choices: those that the code and its other arguments follow from.
-        objects: likewise, known by their identity: one object, or a list of them.
+        choices: those that determine the code and its other arguments.
+        objects: likewise, compared by identity: one object, or a list of them.
         mapping: likewise, a dict of choices whose values are arrays.
     """
     known_by = dict.fromkeys(choices, BY_VALUE) | dict.fromkeys(objects, BY_IDENTITY)
@@ -230,18 +230,18 @@ def keep_route(
     made: Callable[[Any], Any] | None = None,
     *kept: object,
 ) -> None:
-    """Calls with these choices, and as many arrays, are answered by code from now on, if there is any; after many such
-    calls of a function only one in so many is looked at, since its choices may change from call to call.
+    """Let compiled code, if there is any, answer calls with these choices and as many arrays from now on. After many
+    calls of a function only one in so many is kept, since its choices may change from call to call.
 
     Args:
-        function: whose calls.
-        table: the model's; the function's own if None.
+        function: the public function.
+        table: the model's table of routes; None for the function's own.
         values: all arrays of the call, of which the last may be None.
         choices: in the order in which ``routed`` names them.
         holder: of the code's entry, if there is one.
-        arguments: of the code: an array, or None for the next one of the call.
-        made: makes what the function returns of the results; None if they are returned as they are.
-        kept: what must live as long, such as objects that are known by their identity.
+        arguments: of the code: an array, or None for the next array of the call.
+        made: converts the results to the function's return value; None if they are returned unchanged.
+        kept: objects that must live as long, such as those compared by identity.
     """
     known_by = _known_by.get(id(function))
     if known_by is None:
@@ -268,12 +268,12 @@ def keep_route(
 
 @cache
 def tuples(kind: type[Named]) -> Callable[[Any], Named]:
-    """Makes a named tuple of a tuple, without a line of Python."""
+    """A function that converts a tuple to a named tuple without running Python code."""
     return partial(tuple.__new__, kind)
 
 
 def _is_known(choice: Any) -> bool:
-    """Whether what is equal to it, of the same class, means the same."""
+    """Whether equal values of the same class are interchangeable."""
     items = choice if type(choice) in (list, tuple, dict) else (choice,)
     return all(type(item) in _PLAIN for item in items)
 
@@ -282,7 +282,7 @@ _PLAIN = (str, Point, float, np.float64, int, bool, type(None))
 
 
 def _is_kept(choice: Any, kept: Sequence[object]) -> bool:
-    """Whether what is known by its address lives as long as that is known."""
+    """Whether an object compared by its address lives as long as the route."""
     items = choice if type(choice) in (list, tuple) else () if choice is None else (choice,)
     return {id(item) for item in items} <= {id(each) for each in kept}
 

@@ -1,5 +1,5 @@
-"""Closed chains by virtual work, over arrays: what each constraint asks of the bodies that it holds, as conditions for
-``algorithms.closed_chains``, and what its forces come to.
+"""Closed chains by virtual work, over arrays: constraints as conditions for ``algorithms.closed_chains``, and their
+wrenches from the forces of these conditions.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def joined_motion(
     frame: str | None = None,
     method: str = "virtual_work",
 ) -> tuple[Array, ...]:
-    """Accelerations, wrenches, and reactions if they are seen from a ``frame``; arguments as those of articulated
-    bodies. No numbers, or a ``SingularError``, where constraints are redundant.
+    """Accelerations, constraint wrenches, and reactions if a ``frame`` for them is given; arguments as for articulated
+    bodies. The result is non-finite, or a ``SingularError`` is raised, where constraints are redundant.
     """
     model = held.model
     loops = asked_of(held, q, v, placements, settings)
@@ -66,9 +66,9 @@ def joined_motion(
 
 
 class Asked(NamedTuple):
-    """What constraints ask of the bodies that they hold: of each hold its six rows C (..., holds, 6, 6) and its part of
-    γ (..., holds, 6), which conditions are ``used`` and which are not (holds, 6), both at the first hold of each; and
-    the conditions of each set of constraints.
+    """The constraints' conditions on the bodies they hold: six rows C (..., holds, 6, 6) for each hold and its part of
+    γ (..., holds, 6); masks (holds, 6) of the conditions that are ``used`` and not used, both at the first hold of each
+    constraint; and the conditions of each set of constraints.
     """
 
     C: Array
@@ -78,7 +78,7 @@ class Asked(NamedTuple):
     sets: list[Conditions]
 
     def wrenches(self, forces: Array) -> Array:
-        """What the forces (..., constraints, 6) of the conditions come to on each constraint's frame a."""
+        """The wrenches on each constraint's frame a, from the forces (..., constraints, 6) of the conditions."""
         found, order = [], [number for each in self.sets for number in each.numbers]
         for each in self.sets:
             rows = each.rows[0]
@@ -87,7 +87,7 @@ class Asked(NamedTuple):
 
 
 def asked_of(held: HeldBy, q: Array, v: Array, placements: Array, settings: Array | None) -> Asked:
-    """In a state; the first two of ``settings`` are the factors of Baumgarte's stabilisation."""
+    """The conditions in a state; the first two ``settings`` are the Baumgarte gains."""
     places, V = forward_kinematics(held.model, q, held.ends), frame_velocity(held.model, q, v, held.ends)
     sets = conditions(held, q, places, V, None, placements, settings)
     C, bias, used, first = [], [], [], []
@@ -97,7 +97,7 @@ def asked_of(held: HeldBy, q: Array, v: Array, placements: Array, settings: Arra
         for k, (ends, rows) in enumerate(zip(each.ends, each.rows, strict=True)):
             on_body = rows @ transposed(held.to_bodies[list(ends)])
             grounded = np.array([[float(not held.bodies[end])] for end in ends])
-            if grounded.any():  # the world accelerates by -g
+            if grounded.any():  # gravity is a base acceleration: the world accelerates by -g
                 rates = rates + grounded * times(on_body, np.array([*(-g for g in held.model.gravity), 0.0, 0.0, 0.0]))
             body = k if len(ends) > 1 else held.bodies[ends[0]]
             by_body[body] = by_body[body] + on_body if body in by_body else on_body
@@ -129,7 +129,7 @@ def _padded(rows: Array) -> Array:
 
 
 def _mean_diagonal(held: HeldBy, C: Array, used: Array) -> Array:
-    """Of the conditions on free bodies: the mean of C W Cᵀ."""
+    """The mean diagonal of C W Cᵀ over the used conditions, with the bodies free."""
     mobilities = _mobilities(held.model)[[body for _, body in held.holds]]
     total: Array = (C @ mobilities * C).sum(axis=-1).sum(axis=-1).sum(axis=-1) / float(used.sum())
     return total
@@ -137,7 +137,7 @@ def _mean_diagonal(held: HeldBy, C: Array, used: Array) -> Array:
 
 @kept_with_model
 def _mobilities(model: Model) -> Array:
-    """The inverse inertia of the world, which has none, and of each body (nbodies + 1, 6, 6)."""
+    """Inverse spatial inertias (nbodies + 1, 6, 6) of the world, for which it is zero, and of each body."""
     found = [RigidMobility.of_inertia(body.inertia).full().columns() for body in model.bodies]
     rows = [[column.numbers() for column in columns] for columns in found]
     return np.array([np.zeros((6, 6)).tolist(), *rows], dtype=np.float64)

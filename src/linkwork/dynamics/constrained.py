@@ -1,13 +1,13 @@
 """Dynamics with loop closures and bilateral contacts.
 
-By articulated bodies, the forces of constraints solve (C Λ⁻¹ Cᵀ) λ = - C A_free - ..., with the Λ⁻¹ of all frames that
-they hold: Yamane and Nakamura's Eq. 7 over the loops alone, the tree being eliminated by articulated bodies. O(n + m²)
-for Λ⁻¹, O(m³) for the solution, and O(n) for the accelerations. By virtual work, loops are joints like any other
-(``algorithms.closed_chains``): O(n), if few loops are open at a time.
+"articulated_body": the constraint forces solve (C Λ⁻¹ Cᵀ) λ = - C A_free - ..., with the Λ⁻¹ of all constrained frames:
+Yamane and Nakamura's Eq. 7 for the loops alone, the tree being eliminated by articulated bodies. O(n + m²)
+for Λ⁻¹, O(m³) for the solution, and O(n) for the accelerations. "virtual_work": loop closures are joints like any other
+(``algorithms.closed_chains``), O(n) if few loops are open at a time.
 
-Each is one text, over arrays: traced, it is one kernel for a model and its constraints; over floats it joins kernels,
-for mechanisms of many bodies. States that virtual work leaves because the constraints may be redundant there are taken
-by articulated bodies over floats, which judge their rank.
+Each method is written once, over arrays. Traced, it compiles to one kernel for a model and its constraints; on floats
+it combines several kernels, for mechanisms of many bodies. Virtual work gives no result for states in which the
+constraints may be redundant; these are computed by articulated bodies on floats, which determine the rank.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def constrained_dynamics(
     out: tuple[Array, Array] | None = None,
     time_constant: float | None = None,
 ) -> tuple[Array, Array]:
-    """Accelerations of a mechanism with loop closures and bilateral contacts, and the forces of its constraints.
+    """Forward dynamics with loop closures and bilateral contacts: accelerations and constraint forces.
 
-    Contacts here are bilateral: they pull as well as they push. ``lw.contact_dynamics`` has those that only push.
+    Contacts are bilateral here: they pull as well as push. ``lw.contact_dynamics`` has unilateral contacts.
 
     Args:
         model: the mechanism, a tree.
@@ -71,28 +71,30 @@ def constrained_dynamics(
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m.
         constraints: k of ``lw.Weld``, ``lw.Ball``, ``lw.Hinge``, ``lw.PointOnPlane``, ``lw.Coupling``, ``lw.Rolling``;
-            one alone is taken for a list of one.
-        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6).
-        stabilisation: the time (s) in which errors of place and velocity die out, critically damped (Baumgarte); it
-            should be several steps of the integration. No stabilisation if left out.
-        proximal: for constraints that are redundant: a damping of the forces, relative to the mean diagonal of the
-            constraints' matrix, whose effect is taken out again by iteration; 1e-6 is a good value. The forces are
-            then the smallest that do, or that come nearest to it where constraints contradict each other.
+            a single one stands for a list of one.
+        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); zero if
+            left out.
+        stabilisation: time constant (s) of Baumgarte stabilisation: position and velocity errors of the constraints
+            decay in this time, critically damped. It should be several integration steps. No stabilisation if left out.
+        proximal: damping of the constraint forces, for redundant constraints, relative to the mean diagonal of the
+            constraint matrix; iteration removes its effect again. 1e-6 is a good value. The result is the
+            minimum-norm forces, or the least-squares ones where constraints contradict each other.
         method: "articulated_body" (the tree by articulated bodies, then all constraints together, O(n + k³); the faster
-            one for a few constraints), "virtual_work" (every loop is closed as soon as what it holds has been joined,
-            O(n) for any number of loops if few are open at a time, and of contacts with the world; every body needs an
-            inertia), or "assembly" (the same by sub-chains that meet pairwise, O(log n) steps on enough processors;
-            beyond 50 bodies interpreted, slowly, if its loops are many and unlike). All give the same; a state whose
-            constraints are nearly redundant is always taken by articulated bodies.
+            one for a few constraints), "virtual_work" (every loop is closed as soon as the bodies it constrains have
+            been joined, O(n) for any number of loops if few are open at a time, and for any number of contacts with the
+            world; every body needs an inertia), or "assembly" (the same, with sub-chains joined pairwise, O(log n)
+            steps on enough processors; beyond 50 bodies it is interpreted, which is slow, if loops are many and of
+            different shape). All give the same result. A state whose constraints are nearly redundant is always
+            computed by articulated bodies.
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
         time_constant: the old name of ``stabilisation``.
 
     Returns:
-        a (..., nv), and wrenches (..., k, 6): the force (N) and moment (N m) on frame a of each constraint, in its
-        own axes; frame b feels the opposite.
+        a (..., nv), rad/s² or m/s², and wrenches (..., k, 6): the force (N) and moment (N m) on frame a of each
+        constraint, in the frame's own axes; the opposite acts on frame b.
 
     Raises:
-        SingularError: if constraints are redundant and ``proximal`` is 0; it names them and the rank.
+        SingularError: if constraints are redundant and ``proximal`` is 0; the error names them and the rank.
 
     Example:
         >>> import linkwork as lw
@@ -129,7 +131,7 @@ def constrained_dynamics_and_reactions(
     *,
     out: tuple[Array, Array, Array] | None = None,
 ) -> tuple[Array, Array, Array]:
-    """Accelerations of a mechanism with loop closures and bilateral contacts, their forces, and the wrench that
+    """Forward dynamics with loop closures and bilateral contacts: accelerations, constraint forces, and the wrench that
     every joint transmits.
 
     Args:
@@ -137,22 +139,24 @@ def constrained_dynamics_and_reactions(
         q: configuration (..., nq).
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m.
-        constraints: k of those that ``lw.constrained_dynamics`` takes.
-        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6).
-        stabilisation: the time (s) in which errors die out; none if left out. See ``lw.constrained_dynamics``.
-        proximal: for constraints that are redundant. See ``lw.constrained_dynamics``.
-        method: "articulated_body", or "virtual_work" and "assembly", whose unknowns all these wrenches are. See
+        constraints: k constraints, as in ``lw.constrained_dynamics``.
+        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); zero if
+            left out.
+        stabilisation: time constant (s) of Baumgarte stabilisation; none if left out. See ``lw.constrained_dynamics``.
+        proximal: damping for redundant constraints. See ``lw.constrained_dynamics``.
+        method: "articulated_body", or "virtual_work" and "assembly", whose unknowns are all these wrenches. See
             ``lw.constrained_dynamics``.
-        frame: where the wrenches of joints are seen from: "child", "parent", "world", any frame's name or an
-            ``lw.Point``, as in ``lw.forward_dynamics_and_reactions``.
+        frame: the frame in which the joints' wrenches are expressed: "child", "parent", "world", the name of any frame
+            or an ``lw.Point``, as in ``lw.forward_dynamics_and_reactions``.
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
-        a (..., nv); wrenches (..., k, 6) on frame a of each constraint, in its own axes; and reactions (..., njoints,
-        6), what each joint transmits to the body that it carries: force (N) then moment (N m).
+        a (..., nv), rad/s² or m/s²; wrenches (..., k, 6) on frame a of each constraint, in the frame's own axes; and
+        reactions (..., njoints, 6), the wrench that each joint transmits to the body it carries. A wrench is force (N)
+        then moment (N m).
 
     Raises:
-        SingularError: if constraints are redundant and ``proximal`` is 0; it names them and the rank.
+        SingularError: if constraints are redundant and ``proximal`` is 0; the error names them and the rank.
 
     Example:
         >>> import linkwork as lw
@@ -174,14 +178,14 @@ def constrained_dynamics_and_reactions(
 
 
 Way = tuple[str, str | None]
-"""A method, and where reactions are seen from, or None for no reactions."""
+"""A method, and the frame in which reactions are expressed, or None for no reactions."""
 
 
 def _found(
     way: Way, asked: tuple[Any, ...], held: HeldBy, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
     f_ext: ArrayLike | None, stabilisation: float | None, proximal: float, out: Any,
 ) -> Any:  # fmt: skip
-    """``asked`` is the function that the user has called, and its choices."""
+    """The results; ``asked`` is the public function that was called, and its choices."""
     if not isinstance(way[0], str) or way[0] not in METHODS:
         choice("method", way[0], METHODS)
     settings = held.settings(stabilisation, proximal)
@@ -204,9 +208,7 @@ def _checked(
     way: Way, held: HeldBy, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None,
     stabilisation: float | None, settings: Array, out: Any,
 ) -> Any:  # fmt: skip
-    """The same for any arguments: by the kernel, and for states that it leaves, or a mechanism that has none, by the
-    text over floats.
-    """
+    """The results for any valid arguments: by the kernel if there is one, and on floats for states without a result."""
     model = held.model
     spaces = (("q", "configuration"), ("v", "velocity"), ("tau", "velocity"), ("f_ext", "wrenches"))
     given, batch = as_batch(model, spaces, [q, v, tau, f_ext])
@@ -240,7 +242,7 @@ def _checked(
 def _joined(
     way: Way, held: HeldBy, q: Array, v: Array, tau: Array, f_ext: Array | None, settings: Array | None, proximal: Any
 ) -> tuple[Array, ...]:
-    """By the text over floats; by articulated bodies what virtual work leaves."""
+    """The results on floats; by articulated bodies for states without a result by virtual work."""
     solver = JoinedSolver(held.name, proximal)
     if way[0] in CLOSING:
         try:
@@ -250,11 +252,11 @@ def _joined(
     return _motion(held, q, v, tau, f_ext, held.placements, settings, solver, way[1])
 
 
-# The text
+# The algorithm, over arrays
 
 
 def _is_compiled(way: Way, held: HeldBy) -> bool:
-    """Whether one kernel computes all."""
+    """Whether a single kernel computes the results."""
     return held.whole or (held.compiled and way == ("articulated_body", None))
 
 
@@ -262,7 +264,7 @@ def _text(way: Way) -> Any:
     return partial(joined_motion, method=way[0]) if way[0] in CLOSING else _motion
 
 
-@np.errstate(all="ignore")  # what is not finite is said by the solver
+@np.errstate(all="ignore")  # the solver reports non-finite numbers
 def _motion(
     held: HeldBy,
     q: Array,
@@ -274,8 +276,8 @@ def _motion(
     solver: Solver,
     frame: str | None = None,
 ) -> tuple[Array, ...]:
-    """Accelerations, wrenches, and reactions if they are seen from a ``frame``. ``placements`` tell where each grip
-    holds a as seen from b; the first two of ``settings`` are the factors of Baumgarte's stabilisation.
+    """Accelerations, constraint wrenches, and reactions if a ``frame`` for them is given. ``placements`` are the
+    placements of a relative to b that the constraints hold; the first two ``settings`` are the Baumgarte gains.
     """
     model, ends = held.model, held.ends
     if held.couplings is not None and frame is None:
@@ -292,14 +294,14 @@ def _motion(
 
 
 def _driven(model: Model, q: Array, v: Array, tau: Array, f_ext: Array | None, frame: str | None) -> tuple[Array, ...]:
-    """Accelerations of the tree, and reactions if they are seen from a ``frame``."""
+    """Accelerations of the tree, and reactions if a ``frame`` for them is given."""
     if frame is None:
         return (forward_dynamics(model, q, v, tau, f_ext),)
     return forward_dynamics_and_reactions(model, q, v, tau, f_ext, frame=frame)
 
 
 def _law(way: Way, held: HeldBy, loaded: bool, stabilised: bool, damped: bool) -> CompiledFunction:
-    """The kernel, for external forces or none, with stabilisation or none, for redundant constraints or not."""
+    """The kernel, with or without external forces, stabilisation, and proximal damping."""
     return held.kept_law((way, loaded, stabilised, damped), lambda: _made(way, held, loaded, stabilised, damped))
 
 

@@ -1,18 +1,18 @@
-"""How constrained dynamics varies with the state: accelerations and the forces of constraints, differentiated
-implicitly.
+"""Derivatives of constrained dynamics: accelerations and constraint forces, by implicit differentiation.
 
-With s the sizes of the constraints' forces, C their rows over the motions of frames, J the frames' Jacobian, K = C J,
-and c(q, v, a) the rates that they hold at zero,
+With s the magnitudes of the constraint forces, C the constraint rows over the motions of frames, J the frames'
+Jacobian, K = C J the constraint Jacobian, and c(q, v, a) the rates that the constraints hold at zero,
 
     M a + h = τ + Jᵀ Cᵀ s              c(q, v, a) = 0                  ∂c/∂a = K
 
     ∂a = ∂a₀ + M⁻¹ Kᵀ ∂s               (K M⁻¹ Kᵀ) ∂s = - ∂c - K ∂a₀
 
-where ∂a₀ is the derivative of forward dynamics under constant forces s, which turn with their frames: ∂a₀/∂q has
-M⁻¹ Jᵀ ∂(Cᵀ s)/∂q beside the derivative that ``algorithms`` finds. What constraints see of their frames, places and
-motions, is differentiated by its trace; how places and motions vary with q and v is known by recursion.
+where ∂a₀ is the derivative of forward dynamics under constant magnitudes s. The forces turn with their frames, so
+∂a₀/∂q is the derivative from ``algorithms`` plus M⁻¹ Jᵀ ∂(Cᵀ s)/∂q. The constraints' dependence on the placements and
+motions of their frames is differentiated through its trace; the dependence of these on q and v is found by recursion.
 
-One text, over arrays: traced, it is one kernel for a model of few joints; over floats it joins kernels.
+The method is written once, over arrays. Traced, it is one kernel for a model of few joints; on floats it combines
+several kernels.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
 
 MOST_WHOLE = 9
-"""Degrees of freedom up to which one kernel is made: its time of compilation grows faster than their square."""
+"""Degrees of freedom up to which one kernel is compiled: compile time grows faster than their square."""
 
 Responses = Callable[[Any, Any], tuple[Any, Any, Any, Any]]
-"""(forces (..., nv), wrenches on bodies) -> a, da_dq, da_dv and M⁻¹ of the tree under them."""
+"""(joint forces (..., nv), wrenches on bodies) -> a, da_dq, da_dv and M⁻¹ of the tree under these forces."""
 
 
 class ConstrainedDerivatives(NamedTuple):
@@ -60,7 +60,7 @@ class ConstrainedDerivatives(NamedTuple):
 
     Attributes:
         da_dq, da_dv, da_dtau: (..., nv, nv), of the accelerations.
-        dw_dq, dw_dv, dw_dtau: (..., k, 6, nv), of the wrenches on frame a of each constraint, in its own axes.
+        dw_dq, dw_dv, dw_dtau: (..., k, 6, nv), of the wrenches on frame a of each constraint, in the frame's own axes.
     """
 
     da_dq: Array
@@ -90,10 +90,10 @@ def constrained_dynamics_derivatives(
         q: configuration (..., nq).
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m.
-        constraints: k of those that ``lw.constrained_dynamics`` takes; none of them may be redundant.
-        f_ext: external force (N) and moment (N m) on each body, in the body's own frame, with which it turns (...,
-            nbodies, 6); none if left out.
-        stabilisation: the time (s) in which errors die out, which is differentiated too; none if left out.
+        constraints: k constraints, as in ``lw.constrained_dynamics``; they must not be redundant.
+        f_ext: external force (N) and moment (N m) on each body, constant in the body's own frame (..., nbodies, 6);
+            zero if left out.
+        stabilisation: time constant (s) of Baumgarte stabilisation, which is differentiated too; none if left out.
         out: a tuple of six arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
@@ -101,7 +101,7 @@ def constrained_dynamics_derivatives(
         nv), a column for each degree of freedom.
 
     Raises:
-        SingularError: if constraints are redundant; it names them and the rank.
+        SingularError: if constraints are redundant; the error names them and the rank.
 
     Example:
         >>> import linkwork as lw
@@ -134,7 +134,7 @@ def _checked(
     held: HeldBy, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None, settings: Array,
     stabilised: bool, out: Any,
 ) -> Sequence[Array]:  # fmt: skip
-    """The same for any arguments: by the kernel, and where it has no result, or there is none, joined."""
+    """The derivatives for any valid arguments: by the kernel if there is one, and on floats for other states."""
     model = held.model
     spaces = (("q", "configuration"), ("v", "velocity"), ("tau", "velocity"), ("f_ext", "wrenches"))
     given, batch = as_batch(model, spaces, [q, v, tau, f_ext])
@@ -151,7 +151,7 @@ def _checked(
         kernel = _kernel(held, f_ext_ is not None, stabilised)
         loads = [] if f_ext_ is None else [f_ext_]
         found, _, fine = kernel.attempt([q_, v_, tau_, *loads, held.placements, settings])
-        if not fine.all():  # Python judges the rank
+        if not fine.all():  # on floats, the rank is determined
             found = _joined(held, q_, v_, tau_, f_ext_, asked)
     else:
         found = _joined(held, q_, v_, tau_, f_ext_, asked)
@@ -172,7 +172,7 @@ def _is_whole(held: HeldBy) -> bool:
 
 
 def _kernel(held: HeldBy, loaded: bool, stabilised: bool) -> CompiledFunction:
-    """The text as one kernel."""
+    """The derivatives as one kernel."""
     model, nv, k = held.model, held.model.nv, len(held.constraints)
 
     def text(q: Any, v: Any, tau: Any, placements: Any, settings: Any, f_ext: Any = None) -> Any:
@@ -193,10 +193,10 @@ def _kernel(held: HeldBy, loaded: bool, stabilised: bool) -> CompiledFunction:
     return held.kept_law(("derivatives", loaded, stabilised), made)
 
 
-# The text
+# The algorithm, over arrays
 
 
-@np.errstate(all="ignore")  # what is not finite is said by the solver
+@np.errstate(all="ignore")  # the solver reports non-finite numbers
 def _text(
     held: HeldBy, q: Array, v: Array, tau: Array, f_ext: Array | None, placements: Array, settings: Array | None,
     solver: Solver,
@@ -215,7 +215,7 @@ def sizes_of(
     held: HeldBy, q: Array, v: Array, tau: Array, f_ext: Array | None, placements: Array, settings: Array | None,
     solver: Solver, model: Model | None = None,
 ) -> Array:  # fmt: skip
-    """The sizes (..., r) of the constraints' forces; of a ``model`` with other rotors, if it is given."""
+    """The magnitudes (..., r) of the constraint forces; for a ``model`` with other rotor inertias, if it is given."""
     own = held.model if model is None else model
     couplings = as_couplings(held.model, held.constraints)
     free = forward_dynamics(own, q, v, tau, f_ext)
@@ -228,14 +228,14 @@ def sizes_of(
 
 
 class Pulls(NamedTuple):
-    """What constraints do to the tree: joint forces (..., nv), or 0, and wrenches on bodies with the external ones."""
+    """The load of the constraints on the tree: joint forces (..., nv), or 0, and wrenches on bodies, f_ext included."""
 
     forces: Any
     loads: Any
 
 
 def pulls_of(held: HeldBy, q: Array, v: Array, sizes: Array, f_ext: Array | None, placements: Array) -> Pulls:
-    """From the sizes of the constraints' forces."""
+    """The load on the tree from the magnitudes of the constraint forces."""
     couplings = as_couplings(held.model, held.constraints)
     if couplings is not None:
         return Pulls(times(couplings.rows.T, sizes), f_ext)
@@ -248,7 +248,7 @@ def derivatives_of(
     held: HeldBy, q: Array, v: Array, tau: Array, f_ext: Array | None, sizes: Array, placements: Array,
     settings: Array | None, solver: Solver, responses: Responses,
 ) -> ConstrainedDerivatives:  # fmt: skip
-    """From the sizes of the constraints' forces, and what the tree does under given forces."""
+    """The derivatives, from the magnitudes of the constraint forces and the response of the tree to given forces."""
     couplings = as_couplings(held.model, held.constraints)
     if couplings is not None:
         return _of_couplings(held, couplings, q, tau, f_ext, sizes, settings, solver, responses)
@@ -278,8 +278,8 @@ def derivatives_of(
 def _constrained(
     K: Array, free: Sequence[Array], asked: Sequence[Array | None], mobility: Array, solver: Solver
 ) -> tuple[list[Array], list[Array]]:
-    """Derivatives of accelerations and of the sizes of forces, from those of the tree under constant forces and of what
-    the constraints ask for, each with respect to q, v and tau.
+    """Derivatives of accelerations and of constraint force magnitudes with respect to q, v and tau. ``free`` are the
+    derivatives of the tree's accelerations under constant forces, ``asked`` those of the constrained rates.
     """
     answers = mobility @ transposed(K)
     nv = K.shape[-1]
@@ -293,11 +293,11 @@ def _of_couplings(
     held: HeldBy, couplings: Couplings, q: Array, tau: Array, f_ext: Array | None, sizes: Array,
     settings: Array | None, solver: Solver, responses: Responses,
 ) -> ConstrainedDerivatives:  # fmt: skip
-    """The same for joints that move together, whose rows over velocities are constant."""
+    """The derivatives for couplings of joints, whose rows over joint velocities are constant."""
     K = couplings.rows
     _, a_q, a_v, mobility = responses(tau + times(K.T, sizes), f_ext)
     asked: list[Any] = [None, None, None]
     if settings is not None:
-        asked = [settings[1] * K, settings[0] * K, None]  # joints of one number each: q moves as v does
+        asked = [settings[1] * K, settings[0] * K, None]  # each joint has one coordinate, so dq/dt = v
     da, ds = _constrained(K, [a_q, a_v, mobility], asked, mobility, solver)
     return ConstrainedDerivatives(*da, *(each[..., None, :] * couplings.wrenches[..., None] for each in ds))

@@ -1,10 +1,10 @@
-"""Inverse dynamics with loop closures and bilateral contacts: what motors and constraints must do for a motion.
+"""Inverse dynamics with loop closures and bilateral contacts: motor and constraint forces for a given motion.
 
-    M q̈ + h = τ + Kᵀ λ,   τ = 0 where there is no motor,   K = C J of the frames that constraints hold
+    M q̈ + h = τ + Kᵀ λ,   τ = 0 where there is no motor,   K = C J of the constrained frames
 
-The rows without a motor say what the constraints must do, the others what is left to the motors. Of all λ that do, the
-smallest is taken. One text, over arrays: traced it is one kernel; states that this leaves, because the rows without a
-motor are not independent there, go by the text over floats, which looks at the rank and at what nothing can cause.
+The rows without a motor determine the constraint forces, the other rows the motor forces. λ is the minimum-norm
+solution. The method is written once, over arrays; traced, it is one kernel. States in which the rows without a motor
+are dependent are computed on floats, where the rank is determined and forces that nothing can produce are reported.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from linkwork.spatial.small_matrices import times, transposed
 
 _NAME = "constrained_inverse_dynamics"
 _NOTHING = 1e-8
-"""Forces that are missing, as a part of the largest joint force, that may be rounding."""
+"""Missing forces up to this fraction of the largest joint force count as rounding."""
 
 
 @call.routed("q", "v", "a", "f_ext", objects=("constraints",))
@@ -47,29 +47,30 @@ def constrained_inverse_dynamics(
     f_ext: ArrayLike | None = None,
     out: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
-    """The forces of motors and of constraints that make a mechanism with loop closures and bilateral contacts move so.
+    """Inverse dynamics with loop closures and bilateral contacts: the motor and constraint forces of a given motion.
 
-    Degrees of freedom without a motor get no force. Where several forces of the constraints do, as on two feet, those
-    of the least sum of squares are found (N and N m counted alike). Contacts are bilateral, and whether the motion
-    keeps the constraints is not looked at.
+    Degrees of freedom without a motor get no force. Where the constraint forces are not unique, as on two feet, those
+    with the least sum of squares are returned (N and N m counted alike). Contacts are bilateral. Whether the motion
+    satisfies the constraints is not checked.
 
     Args:
         model: the mechanism, a tree.
         q: configuration (..., nq).
         v: velocity (..., nv).
         a: acceleration (..., nv).
-        constraints: k of those that ``constrained_dynamics`` takes.
-        actuated: which degrees of freedom (nv,) have a motor; ``model.actuated`` if left out.
-        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6).
+        constraints: k constraints, as in ``constrained_dynamics``.
+        actuated: mask (nv,) of the degrees of freedom that have a motor; ``model.actuated`` if left out.
+        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); zero if
+            left out.
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
         tau (..., nv), N or N m, and wrenches (..., k, 6): the force (N) and moment (N m) on frame a of each constraint,
-        in its own axes; frame b feels the opposite.
+        in the frame's own axes; the opposite acts on frame b.
 
     Raises:
-        SingularError: if the motion cannot be made, since motors and constraints together leave a force missing; it
-            says where, and how much.
+        SingularError: if motors and constraints together cannot produce the motion; the error says which force is
+            missing, and how much.
 
     Example:
         >>> import linkwork as lw
@@ -118,12 +119,12 @@ def _idle(model: Model, mask: bytes | None) -> NDArray[np.intp]:
 
 
 def _mask(model: Model, actuated: ArrayLike) -> bytes:
-    """A byte for each degree of freedom, 1 where it has a motor: quick to compare."""
+    """A byte for each degree of freedom, 1 if it has a motor: fast to compare."""
     if type(actuated) is np.ndarray and actuated.dtype is _TRUTH and actuated.shape == (model.nv,):
         return actuated.tobytes()
     try:
         given = np.empty(0) if masked(actuated) else np.asarray(actuated)
-    except Exception:  # whatever its own conversion raises
+    except Exception:  # anything that the conversion of ``actuated`` raises
         given = np.empty(0)
     if given.dtype != bool or given.shape != (model.nv,):
         raise ArgumentError(
@@ -136,14 +137,14 @@ def _mask(model: Model, actuated: ArrayLike) -> bytes:
 _TRUTH = np.dtype(bool)
 
 
-# The text
+# The algorithm, over arrays
 
 
 def _forces(
     held: HeldBy, idle: Any, q: Array, v: Array, a: Array, f_ext: Array | None, placements: Array, states: Any = ()
 ) -> tuple[Array, Array]:
-    """Joint forces and wrenches. ``idle`` are the degrees of freedom without a motor; ``states`` tell which states of a
-    batch these are.
+    """Joint forces and wrenches. ``idle`` are the degrees of freedom without a motor; ``states`` are the indices of
+    these states in the batch.
     """
     model, ends = held.model, held.ends
     needed = inverse_dynamics(model, q, v, a, f_ext)
@@ -163,7 +164,7 @@ def _forces(
 
 
 def _smallest(held: HeldBy, idle: Any, B: Array, right: Array, needed: Array, states: Any) -> Array:
-    """The smallest λ with B λ = right."""
+    """The minimum-norm λ with B λ = right."""
     count, unknown = B.shape[-2:]
     if not count:
         return np.zeros((*right.shape[:-1], unknown))

@@ -1,10 +1,10 @@
-"""Solving for the forces of constraints.
+"""Linear solvers for constraint forces.
 
-If they are redundant, forces are damped, and the damping is taken out again by iteration: (A + d) x' = b + d x. What
-the constraints can do converges at a rate of d / (λ + d) for an eigenvalue λ of A. Along what is redundant, λ = 0, each
-step adds the same, b / d, of what rounding, the drift of a simulation, or a conflict has left in b there. So the
-iteration is at its end where its steps do not change any more, and what these have added is taken off again. That
-leaves the smallest forces that do, or that come nearest.
+For redundant constraints the forces are damped, and iteration removes the effect of the damping: (A + d) x' = b + d x.
+Components in the range of A converge at a rate of d / (λ + d) for an eigenvalue λ of A. Along redundant directions,
+λ = 0, each step adds the same amount b / d, which rounding, the drift of a simulation, or a conflict has left in b. So
+the iteration ends when its steps no longer change, and the sum of these constant steps is subtracted. The result is
+the minimum-norm solution, or the least-squares one.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from linkwork.spatial.small_matrices import times
 _MOST_ITERATIONS = 100
 _COMPILED_ITERATIONS = 8
 _WELL_CONDITIONED = 1e-7
-"""Of the largest number of the diagonal: a pivot below it asks for a closer look at the rank."""
+"""Relative to the largest diagonal entry: a smaller pivot means that the rank must be determined."""
 
 
 Arrays = tuple[Array, ...]
 Found = tuple[Array, Array, Array]
-"""Accelerations, reactions, and the forces of constraints."""
+"""Accelerations, reactions, and constraint forces."""
 
 
 class Solver(ABC):
-    """Solves matrix · sizes = right, a symmetric matrix that is positive definite unless constraints are redundant."""
+    """Solves matrix · sizes = right; the matrix is symmetric, positive definite unless constraints are redundant."""
 
     def __init__(self, names: str, proximal: Any, function: str = "constrained_dynamics") -> None:
         self.names, self.proximal, self.function = names, proximal, function
 
     @abstractmethod
     def solve(self, matrix: Array, right: Array) -> Array:
-        """The sizes."""
+        """The magnitudes of the constraint forces."""
 
     @abstractmethod
     def columns(self, matrix: Array, right: Array) -> Array:
-        """The same for many right-hand sides (..., r, c), after it was done for one."""
+        """The same for many right-hand sides (..., r, c), after ``solve`` was called for one."""
 
     @abstractmethod
     def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
-        """Accelerations, reactions and forces, by steps from forces to the next, until the forces do not change."""
+        """Accelerations, reactions and forces, by iterating ``step`` on the forces until they no longer change."""
 
 
 class TracedSolver(Solver):
-    """By factors L D Lᵀ; where pivots are small, or the proximal iteration does not end soon, no number results."""
+    """By L D Lᵀ factors; non-finite results where pivots are small or the proximal iteration does not end soon."""
 
     def solve(self, matrix: Array, right: Array) -> Array:
         leading, size = right.shape[:-1], right.shape[-1]
@@ -63,7 +63,7 @@ class TracedSolver(Solver):
         for k, (A, b) in enumerate(zip(rows, rights, strict=True)):
             try:
                 found[k, :] = self._one(A, b)
-            except ZeroDivisionError:  # a pivot that is zero whatever the state
+            except ZeroDivisionError:  # a pivot that is structurally zero
                 found[k, :] = np.nan
         return traced(found.reshape((*leading, size)))
 
@@ -117,7 +117,7 @@ def _difference(found: Found, before: Found) -> Found:
 
 
 def _without(found: Found, step: Found, count: int) -> Found:
-    """What was found without so many of the same steps."""
+    """The result less ``count`` times the step."""
     a, reactions, forces = (now - float(count) * each for now, each in zip(found, step, strict=True))
     return a, reactions, forces
 
@@ -130,7 +130,7 @@ def _largest(x: Sequence[Any]) -> Any:
 
 
 def no_number(function: str, names: str) -> SingularError:
-    """The error of constraints that ask for nothing that exists."""
+    """The error for constraints without a finite solution."""
     return SingularError(
         f"{function}: what the constraints {names} ask for is no number in this state; a disc that lies flat on its "
         f"plane, for instance, does not roll"
@@ -138,7 +138,7 @@ def no_number(function: str, names: str) -> SingularError:
 
 
 class JoinedSolver(Solver):
-    """By Cholesky's factors, after a look at the rank; if damped, by the proximal iteration. Any number of states."""
+    """By Cholesky factors after a rank check; if damped, by the proximal iteration. For any number of states."""
 
     advice = "Leave out what is redundant, or pass proximal=1e-6"
 
@@ -181,8 +181,8 @@ class JoinedSolver(Solver):
         return a, reactions, forces
 
     def _by_steps(self, found: Arrays, step: Callable[[Array], Arrays]) -> Arrays:
-        """What comes of steps from forces, the last array, to the next: for each state until its own steps do not
-        change any more, so that it has the same bits in any batch.
+        """The result of iterating ``step`` on the forces, the last array. Each state ends when its own steps no longer
+        change, so that it has the same bits in any batch.
         """
         batch = found[0].shape[:-1]
         difference, count, going = found, np.ones(batch), np.ones(batch, dtype=bool)
@@ -199,7 +199,7 @@ class JoinedSolver(Solver):
 
 
 def _along(of_states: NDArray[Any], array: Array) -> NDArray[Any]:
-    """A number of each state, to go with an array that has more axes."""
+    """A number for each state, with axes added to broadcast with an array."""
     return of_states.reshape((*of_states.shape, *[1] * (array.ndim - of_states.ndim)))
 
 
@@ -213,7 +213,7 @@ def _largest_of_each(array: Array, batch: tuple[int, ...]) -> NDArray[Any]:
 
 
 def _well_conditioned(matrix: Array, largest: Array) -> bool:
-    """Whether a matrix is regular beyond doubt, by its pivots; else its rank must be found."""
+    """Whether a matrix is clearly regular, judged by its pivots; otherwise its rank must be determined."""
     try:
         pivots = np.linalg.cholesky(matrix).diagonal(axis1=-2, axis2=-1)
     except np.linalg.LinAlgError:

@@ -1,7 +1,7 @@
-"""What constraints see of their frames, and how that varies with where these are and how they move.
+"""Constraint rows and rates as functions of the frames' placements and motions, and their derivatives.
 
-Texts over arrays; the variations are found by the trace of what is seen, over numbers that are being traced: part of a
-larger kernel, or one of their own.
+Written over arrays. Derivatives are taken through the trace of these functions, either as part of a larger kernel that
+is being traced or in a kernel of their own.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 def seen(
     held: HeldBy, q: Array, places: Array, V: Array, A: Array | None, placements: Array, settings: Array | None
 ) -> tuple[Array, Array, list[Rows]]:
-    """Rows over the motions of all frames (..., r, 6m), the rates of what is held (..., r), and the rows of each."""
+    """Rows over the motions of all frames (..., r, 6m), the constrained rates (..., r), and each constraint's rows."""
     rows, rates = one_by_one(held, conditions(held, q, places, V, A, placements, settings))
     return np.concatenate([over_ends(held, own) for own in rows], axis=-2), np.concatenate(rates, axis=-1), rows
 
 
 def unit_wrenches(held: HeldBy, rows: Sequence[Rows]) -> Array:
-    """What takes the sizes of forces to the wrenches on the frames a: (..., 6k, r)."""
+    """(..., 6k, r): maps the magnitudes of the constraint forces to the wrenches on the frames a."""
     blocks = [transposed(own[held.a[grips[0]]]) for grips, own in zip(held.grips, rows, strict=True)]
     widths = [block.shape[-1] for block in blocks]
     lines = []
@@ -43,8 +43,8 @@ def unit_wrenches(held: HeldBy, rows: Sequence[Rows]) -> Array:
 
 
 class Variations(NamedTuple):
-    """How rates (r), forces at all frames (6m) and wrenches (6k) vary with the places of the frames that move, along
-    their own axes, and with their motions, and rates with q directly (..., r, nv).
+    """Derivatives of rates (r), forces at all frames (6m) and wrenches (6k) with respect to the placements of moving
+    frames, along their own axes, and to their motions; and of rates with respect to q directly (..., r, nv).
     """
 
     rates_places: Array
@@ -90,7 +90,7 @@ def _variations_kernel(held: HeldBy, settings: Array | None, sizes: Array) -> Co
 def _varied(
     held: HeldBy, stabilised: bool, q: Any, places: Any, V: Any, A: Any, placements: Any, settings: Any, sizes: Any
 ) -> Variations:
-    """By the trace of what constraints see, over traced numbers."""
+    """The derivatives through the trace of the constraint functions, over traced numbers."""
 
     def text(q: Any, places: Any, V: Any, A: Any, placements: Any, settings: Any, sizes: Any) -> Any:
         C, rates, rows = seen(held, q, places, V, A, placements, settings if stabilised else None)
@@ -133,7 +133,7 @@ def _varied(
 
 
 def _coupled(held: HeldBy) -> list[tuple[int, int]]:
-    """Numbers of q and v of the joints that couplings name, whose errors see q itself."""
+    """Indices in q and v of the coupled joints, whose errors depend on q directly."""
     model = held.model
     joints = {
         model.joint_index(name)

@@ -1,7 +1,7 @@
-"""Dynamics of joints that move together: couplings as rows over velocities, not over motions of frames.
+"""Dynamics of coupled joints: couplings as rows over joint velocities, not over motions of frames.
 
-With J the rows of v_a - ratio v_b, the forces of the couplings solve (J M⁻¹ Jᵀ) λ = - J a_free - ...: one unknown for
-each coupling, where frames would take twelve numbers.
+With J the rows of v_a - ratio v_b, the coupling forces solve (J M⁻¹ Jᵀ) λ = - J a_free - ...: one unknown for
+each coupling, whereas frames would need twelve numbers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Couplings(NamedTuple):
 
 
 def as_couplings(model: Model, constraints: Sequence[Constraint]) -> Couplings | None:
-    """What does not depend on the state; None if there is any other constraint."""
+    """The state-independent part; None if there is any other constraint."""
     found = tuple(each for each in constraints if isinstance(each, Coupling))
     if len(found) < len(constraints):
         return None
@@ -46,7 +46,7 @@ def coupled_motion(
     model: Model, held: Couplings, q: Array, v: Array, tau: Array, f_ext: Array | None, settings: Array | None,
     solver: Solver,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Accelerations and wrenches, as ``constrained_dynamics`` gives them."""
+    """Accelerations and wrenches, as ``constrained_dynamics`` returns them."""
     free = forward_dynamics(model, q, v, tau, f_ext)
     sizes, response = coupled_sizes(model, held, q, v, free, settings, solver)
     return free + times(response, sizes), sizes[..., None] * held.wrenches
@@ -55,11 +55,11 @@ def coupled_motion(
 def coupled_sizes(
     model: Model, held: Couplings, q: Array, v: Array, free: Array, settings: Array | None, solver: Solver
 ) -> tuple[Array, Array]:
-    """The forces (..., k) of the couplings, from the accelerations without them, and what unit ones do (..., nv, k)."""
+    """The coupling forces (..., k) from the accelerations without them, and the unit responses (..., nv, k)."""
     if is_traced(free):
-        weightless, rest = _weightless(model), np.zeros(model.nv)  # articulated bodies are those of ``free``
+        weightless, rest = _weightless(model), np.zeros(model.nv)  # the articulated bodies are those of ``free``
         response = np.stack([forward_dynamics(weightless, q, rest, row) for row in held.rows], axis=-1)
-    else:  # for which less code is made
+    else:  # less code to compile
         response = np.asarray(np.linalg.solve(mass_matrix(model, q), held.rows.T), dtype=np.float64)
     asked = times(held.rows, free)
     if settings is not None:

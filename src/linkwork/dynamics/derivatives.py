@@ -1,7 +1,7 @@
-"""Public functions of derivatives: of dynamics, of the motions of frames, of momentum.
+"""Public functions of derivatives: of dynamics, of frame motions and of momentum.
 
-All are in the tangent space: a column for each degree of freedom k, along which q moves as
-``lw.integrate(model, q, δ)`` moves it at δ = 0.
+All are in the tangent space: column k is the derivative along degree of freedom k, with q moving as
+``lw.integrate(model, q, δ)`` at δ = 0.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def inverse_dynamics_derivatives(
         q: configuration (..., nq).
         v: velocity (..., nv).
         a: acceleration (..., nv).
-        f_ext: external force (N) and moment (N m) on each body, in the body's own frame, with which it turns (...,
-            nbodies, 6); none if left out.
+        f_ext: external force (N) and moment (N m) on each body, constant in the body's own frame (..., nbodies, 6);
+            zero if left out.
         out: a tuple of three arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
         dtau_dq, dtau_dv and M = dtau_da, each (..., nv, nv): a row for each tau, a column for each degree of freedom.
-        Entries of joints of which neither carries the other are zero.
+        The entry of two joints is zero unless one of them supports the other.
 
     Example:
         >>> import linkwork as lw
@@ -75,8 +75,8 @@ def forward_dynamics_derivatives(
         q: configuration (..., nq).
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m.
-        f_ext: external force (N) and moment (N m) on each body, in the body's own frame, with which it turns (...,
-            nbodies, 6); none if left out.
+        f_ext: external force (N) and moment (N m) on each body, constant in the body's own frame (..., nbodies, 6);
+            zero if left out.
         out: a tuple of three arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
@@ -84,7 +84,7 @@ def forward_dynamics_derivatives(
         freedom.
 
     Raises:
-        SingularError: if a joint can move without moving any inertia; it is named.
+        SingularError: if a joint can move without moving any inertia; the error names it.
 
     Example:
         >>> import linkwork as lw
@@ -99,7 +99,7 @@ def forward_dynamics_derivatives(
 
 @call.public("mass_matrix_inverse")
 def mass_matrix_inverse(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
-    """The inverse of the joint-space mass matrix, by articulated bodies: the matrix itself is never formed.
+    """The inverse of the joint-space mass matrix, by articulated-body inertias; M itself is never formed.
 
     Args:
         model: the mechanism.
@@ -110,7 +110,7 @@ def mass_matrix_inverse(model: Model, q: ArrayLike, *, out: Array | None = None)
         (..., nv, nv), symmetric, with the inverse units of ``lw.mass_matrix``.
 
     Raises:
-        SingularError: if a joint can move without moving any inertia; it is named.
+        SingularError: if a joint can move without moving any inertia; the error names it.
 
     Example:
         >>> import linkwork as lw
@@ -124,18 +124,18 @@ def mass_matrix_inverse(model: Model, q: ArrayLike, *, out: Array | None = None)
 
 @call.public("torque_regressor")
 def torque_regressor(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, out: Array | None = None) -> Array:
-    """The matrix Y that joint forces are inertial parameters times: tau = Y π + armature · a, without external forces.
+    """The regressor Y of joint forces: tau = Y π + armature · a for the inertial parameters π, without external forces.
 
     Args:
-        model: the mechanism; its own inertias play no part.
+        model: the mechanism; its own inertias are not used.
         q: configuration (..., nq).
         v: velocity (..., nv).
         a: acceleration (..., nv).
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
-        (..., nv, 10 nbodies): ten columns for each body, in the order of ``model.inertial_parameters.ravel()``, as
-        Pinocchio has them.
+        Y (..., nv, 10 nbodies): ten columns for each body, in the order of ``model.inertial_parameters.ravel()``, which
+        is Pinocchio's order.
 
     Example:
         >>> import linkwork as lw, numpy as np
@@ -194,7 +194,7 @@ def frame_velocity_derivatives(
         out: a tuple of two arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
-        dv_dq and dv_dv, the Jacobian, each (..., 6m, nv), with rows as ``lw.jacobian`` has them.
+        dv_dq and dv_dv (which is the Jacobian), each (..., 6m, nv), with the rows of ``lw.jacobian``.
 
     Example:
         >>> import linkwork as lw
@@ -227,12 +227,12 @@ def frame_acceleration_derivatives(
         v: velocity (..., nv).
         a: acceleration (..., nv).
         frames: m names of ``model.frame_names`` or ``lw.Point`` objects.
-        reference: "local", "world" or "local_world_aligned", as for ``lw.frame_acceleration``; classical accelerations
-            in the last.
+        reference: "local", "world" or "local_world_aligned", as for ``lw.frame_acceleration``; the last gives classical
+            accelerations.
         out: a tuple of three arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
-        da_dq, da_dv and da_da, the Jacobian, each (..., 6m, nv), with rows as ``lw.jacobian`` has them.
+        da_dq, da_dv and da_da (which is the Jacobian), each (..., 6m, nv), with the rows of ``lw.jacobian``.
 
     Example:
         >>> import linkwork as lw

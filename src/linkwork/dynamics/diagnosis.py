@@ -1,4 +1,4 @@
-"""Why there is no finite result: found out by the interpreter, once it is known that there is none."""
+"""Diagnosis of a non-finite result, by the interpreter."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from linkwork.spatial import LARGEST_ANGLE, LONGEST
 def diagnose(
     algorithm: Algorithm, model: Model, state: Sequence[Array | None], frames: Sequence[Frame]
 ) -> SingularError:
-    """Why one state of finite arguments gave no finite result."""
-    what, *_ = algorithm.name.split("+")  # of a step without its parts
+    """The error that says why a state of finite arguments has no finite result."""
+    what, *_ = algorithm.name.split("+")  # a step's name without its parts
     for (name, space), array in zip(algorithm.arguments, state, strict=True):
         if array is None:
             continue
@@ -37,7 +37,7 @@ def diagnose(
             return SingularError(f"{what}: the numbers overflow; {name} of {which} is {array[where]:.3g}")
     flat = [None if a is None else a.ravel().tolist() for a in state]
     texts = [algorithm]
-    if algorithm.segmented is not None:  # whose text for segments may round to another verdict
+    if algorithm.segmented is not None:  # rounding may hide the cause in its algorithm for segments
         texts.append(ALGORITHMS["articulated_body"])
     for text in texts:
         tree = _Watched(model, frames)
@@ -83,7 +83,7 @@ def _bad_configuration(name: str, joint: object, q: Array) -> str | None:
         largest = float(abs(q[-4 if q.size != 4 or ones[0] == 3 else -2 :]).max())
         if largest < 1.0 / LONGEST:
             return f"the rotation in {name} has length zero; lw.neutral(model) shows a valid configuration"
-        if largest > 1e-80 * LONGEST:  # products of two rotations overflow earlier
+        if largest > 1e-80 * LONGEST:  # products of two rotations overflow before LONGEST
             return (
                 f"the rotation in {name} has a number of size {largest:.3g}, whose square is beyond what a float64 "
                 f"holds; a quaternion, or a cosine and sine, should have length 1"
@@ -92,7 +92,7 @@ def _bad_configuration(name: str, joint: object, q: Array) -> str | None:
 
 
 class _Watched(Tree):
-    """A tree that remembers which body an inward walk, or a step over bodies, has come to."""
+    """A tree that records the body at which an inward pass, or a step over bodies, is."""
 
     at: int | None = None
 

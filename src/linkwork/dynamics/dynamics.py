@@ -1,4 +1,4 @@
-"""Public functions of forces and accelerations."""
+"""Public functions of joint forces, accelerations, mass matrix, energy and momentum."""
 
 from __future__ import annotations
 
@@ -33,21 +33,24 @@ def inverse_dynamics(
     placements: ArrayLike | None = None,
     out: Array | None = None,
 ) -> Array:
-    """The joint forces that a motion takes (recursive Newton-Euler).
+    """Inverse dynamics: the joint forces that produce given accelerations (recursive Newton-Euler).
 
     Args:
         model: the mechanism.
         q: configuration (..., nq).
         v: velocity (..., nv).
         a: acceleration (..., nv).
-        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); none if
+        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); zero if
             left out.
-        inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, as data: a
-            batch of mechanisms needs no code of its own. Likewise, for up to 50 bodies, the next four.
-        armature: other rotor inertias (..., nv), kg m² or kg; one number is for all joints, here and in the next two.
-        damping: viscous damping (..., nv) to be taken into account, N m s/rad or N s/m.
-        friction: Coulomb friction (..., nv), N m or N, smoothed below 0.001 rad/s or m/s as in ``lw.rollout``.
-        placements: other placements (..., nbodies, 4, 4) of the joints on their parents.
+        inertias: inertial parameters (..., nbodies, 10) to use instead of ``model.inertial_parameters``, in its order.
+            They are data: one compiled kernel serves a batch of mechanisms. This argument and the next four are for
+            models of up to 50 bodies.
+        armature: rotor inertias (..., nv), kg m² or kg, instead of the model's; a single number applies to all joints,
+            here and in the next two.
+        damping: viscous damping (..., nv) to include, N m s/rad or N s/m.
+        friction: Coulomb friction (..., nv) to include, N m or N, smoothed below 0.001 rad/s or m/s as in
+            ``lw.rollout``.
+        placements: placements (..., nbodies, 4, 4) of the joints on their parents, instead of the model's.
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
@@ -71,7 +74,7 @@ def inverse_dynamics(
 
 @call.public("nonlinear_effects")
 def nonlinear_effects(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
-    """The joint forces of gravity, Coriolis and centrifugal effects: inverse dynamics at zero acceleration.
+    """The bias forces C(q, v) v + g(q): inverse dynamics at zero acceleration, without external forces.
 
     Args:
         model: the mechanism.
@@ -80,7 +83,7 @@ def nonlinear_effects(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | 
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
-        (..., nv), N or N m.
+        tau (..., nv), N or N m: the joint forces of gravity, Coriolis and centrifugal effects.
 
     Example:
         >>> import linkwork as lw
@@ -93,7 +96,7 @@ def nonlinear_effects(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | 
 
 @call.public("gravity_torques")
 def gravity_torques(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
-    """The joint forces that hold the mechanism at rest.
+    """The joint forces g(q) that hold the mechanism at rest against gravity.
 
     Args:
         model: the mechanism.
@@ -101,7 +104,7 @@ def gravity_torques(model: Model, q: ArrayLike, *, out: Array | None = None) -> 
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
-        (..., nv), N or N m.
+        tau (..., nv), N or N m.
 
     Example:
         >>> import linkwork as lw
@@ -115,7 +118,7 @@ def gravity_torques(model: Model, q: ArrayLike, *, out: Array | None = None) -> 
 
 @call.public("mass_matrix")
 def mass_matrix(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
-    """The joint-space mass matrix M (composite rigid bodies), rotors included.
+    """The joint-space mass matrix M(q), by the composite-rigid-body algorithm; rotor inertias are included.
 
     Args:
         model: the mechanism.
@@ -123,7 +126,7 @@ def mass_matrix(model: Model, q: ArrayLike, *, out: Array | None = None) -> Arra
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
-        (..., nv, nv), symmetric, kg, kg m or kg m².
+        M (..., nv, nv), symmetric: kg, kg m or kg m².
 
     Example:
         >>> import linkwork as lw
@@ -153,49 +156,53 @@ def forward_dynamics(
     placements: ArrayLike | None = None,
     out: Array | None = None,
 ) -> Array:
-    """The accelerations that joint forces, external forces and gravity cause.
+    """Forward dynamics: the accelerations caused by joint forces, external forces and gravity.
 
     Args:
         model: the mechanism.
         q: configuration (..., nq).
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m.
-        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); none if
+        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); zero if
             left out.
-        method: "articulated_body" (O(n), the default); "virtual_work" (O(n); every body needs an inertia, and it warns
-            where neighbours differ so much in mass that it loses digits); "composite_body" (mass matrix and a sparse
-            factorisation); "unit_vector" (mass matrix by inverse dynamics, a baseline); "constraint_force" (O(log n)
-            steps on n processors; asks the same of bodies as virtual work; one state of more than 50 bodies whose main
-            chain is long is spread over the lanes of the vector unit and over threads; what has no such chain, or one
-            that was chosen, is interpreted, slowly, beyond 50 bodies); "assembly" (O(log n) steps on n processors, on
-            any tree, by sub-chains that meet pairwise; asks the same of bodies; beyond 50 of them those of one step are
-            spread over lanes and threads). For
-            study: "constraint_force_world" (the same in world coordinates and with the bias by inverse dynamics, as its
-            paper has it); "virtual_work_split" and "virtual_work_unsplit", never compiled, that is with links split
-            until each has at most three joints, and with the inverse of the constraint matrix kept in blocks.
-        main_chain: for the constraint force methods, the body at the end of the chain from the world whose joints are
-            solved for together; all else counts as side branches. The longest path if left out; the result is the same.
-        i_x: for "constraint_force_world", the paper's I_X: any symmetric positive definite matrix in the world's
+        method: "articulated_body" (O(n), the default); "virtual_work" (O(n); every body needs an inertia; it warns
+            where the masses of neighbouring bodies differ so much that digits are lost); "composite_body" (mass matrix
+            and a sparse factorisation); "unit_vector" (mass matrix by inverse dynamics, a baseline); "constraint_force"
+            (O(log n) steps on n processors; every body needs an inertia; beyond 50 bodies, a single state with a long
+            main chain is spread over the lanes of the vector unit and over threads; without such a chain, or with
+            ``main_chain`` given, it is interpreted, which is slow); "assembly" (O(log n) steps on n processors, on
+            any tree, by joining sub-chains pairwise; every body needs an inertia; beyond 50 bodies the work of one
+            step is spread over lanes and threads). For study: "constraint_force_world" (the constraint force method in
+            world coordinates, with the bias force by inverse dynamics, as in its paper); "virtual_work_split" (links
+            are split until each has at most three joints) and "virtual_work_unsplit" (the inverse of the constraint
+            matrix is kept in blocks), which are never compiled.
+        main_chain: for the constraint force methods, the last body of the chain from the world whose joints are
+            solved for together; all other bodies are side branches. The longest path if left out; the result is the
+            same.
+        i_x: for "constraint_force_world", the paper's I_X: any symmetric positive definite matrix in world
             coordinates, (6, 6) or one for each body (nbodies, 6, 6). The identity if left out; the result is the same.
             Never compiled.
-        inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, as data: a
-            batch of mechanisms needs no code of its own. Likewise, for up to 50 bodies, the next four.
-        armature: other rotor inertias (..., nv), kg m² or kg; one number is for all joints, here and in the next two.
-        damping: viscous damping (..., nv) to be taken into account, N m s/rad or N s/m.
-        friction: Coulomb friction (..., nv), N m or N, smoothed below 0.001 rad/s or m/s as in ``lw.rollout``.
-        placements: other placements (..., nbodies, 4, 4) of the joints on their parents.
+        inertias: inertial parameters (..., nbodies, 10) to use instead of ``model.inertial_parameters``, in its order.
+            They are data: one compiled kernel serves a batch of mechanisms. This argument and the next four are for
+            models of up to 50 bodies.
+        armature: rotor inertias (..., nv), kg m² or kg, instead of the model's; a single number applies to all joints,
+            here and in the next two.
+        damping: viscous damping (..., nv) to include, N m s/rad or N s/m.
+        friction: Coulomb friction (..., nv) to include, N m or N, smoothed below 0.001 rad/s or m/s as in
+            ``lw.rollout``.
+        placements: placements (..., nbodies, 4, 4) of the joints on their parents, instead of the model's.
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
-        (..., nv), rad/s² or m/s².
+        a (..., nv), rad/s² or m/s².
 
     Raises:
-        SingularError: if a joint can move without moving any inertia, or by virtual work or constraint forces if a body
-            has none; it is named. What rounding leaves of an inertia is none.
+        SingularError: if a joint can move without moving any inertia, or, for virtual work and constraint forces, if a
+            body has no inertia; the error names it. An inertia at the level of rounding counts as zero.
 
     Warns:
-        LinkworkWarning: if more than about half of the 16 digits are lost to rounding, by very different masses or by
-        a centre of mass far from its body's frame; estimated once for a model of up to 60 bodies.
+        LinkworkWarning: if rounding loses more than about half of the 16 digits, because masses differ widely or a
+        centre of mass is far from its body's frame; estimated once for a model of up to 60 bodies.
 
     Example:
         >>> import linkwork as lw
@@ -233,7 +240,7 @@ def forward_dynamics(
 
 
 def _matrices(model: Model, i_x: ArrayLike) -> list[ArticulatedInertia]:
-    """I_X of each body."""
+    """The matrix I_X of each body."""
     bodies = len(model.bodies)
     given = array("i_x", i_x, (6, 6))
     if given.shape not in ((6, 6), (bodies, 6, 6)):
@@ -256,9 +263,9 @@ def energy(model: Model, q: ArrayLike, v: ArrayLike, *, out: tuple[Array, Array]
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
-        Kinetic energy, rotors included, and the potential energy of gravity, zero with all mass at the world's origin;
-        both (...), J. Springs (``model.stiffness``) have theirs besides: the sum of k x² / 2, with
-        x = ``lw.difference(model, model.springref, q)``.
+        Kinetic energy, rotors included, and potential energy of gravity, which is zero with all mass at the world's
+        origin; both (...), J. The energy of springs (``model.stiffness``) is not included: it is the sum of k x² / 2,
+        with x = ``lw.difference(model, model.springref, q)``.
 
     Example:
         >>> import linkwork as lw
@@ -273,7 +280,7 @@ def energy(model: Model, q: ArrayLike, v: ArrayLike, *, out: tuple[Array, Array]
 
 @call.public("momentum")
 def momentum(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
-    """The momentum of the whole about its centre of mass, in the world's axes.
+    """The total momentum about the centre of mass, in the world's axes (centroidal momentum).
 
     Args:
         model: the mechanism.
@@ -282,7 +289,7 @@ def momentum(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | None = No
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
-        (..., 6): linear (kg m/s) and angular (kg m²/s).
+        h (..., 6): linear (kg m/s) and angular (kg m²/s) momentum.
 
     Example:
         >>> import linkwork as lw
@@ -296,7 +303,7 @@ def momentum(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | None = No
 
 @call.public("centre_of_mass")
 def centre_of_mass(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
-    """Where the centre of mass of the whole is.
+    """The position of the mechanism's centre of mass.
 
     Args:
         model: the mechanism.
@@ -304,7 +311,7 @@ def centre_of_mass(model: Model, q: ArrayLike, *, out: Array | None = None) -> A
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
-        (..., 3), m, in the world.
+        (..., 3), m, in the world frame.
 
     Example:
         >>> import linkwork as lw

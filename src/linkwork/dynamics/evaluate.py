@@ -1,4 +1,4 @@
-"""Any function of a mechanism over any scalars."""
+"""Evaluation of any function of a mechanism over any scalar type."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OTHER_TEXTS = {
     "forward_dynamics_and_reactions": "articulated_body_reactions/child",
     "inverse_dynamics_and_reactions": "inverse_dynamics_reactions/child",
 }
-"""Functions whose text has another name than they have, by the method that they have by default."""
+"""Functions whose algorithm has another name: that of their default method."""
 NAMES = (
     "centre_of_mass", "difference", "energy", "forward_dynamics", "forward_dynamics_and_reactions",
     "forward_dynamics_derivatives", "forward_kinematics", "frame_acceleration", "frame_velocity", "gravity_torques",
@@ -42,24 +42,25 @@ _OF_FRAMES = {"poses", "jacobian", "twists", "stacked_twists", "operational"}
 def evaluate(
     function: str, model: Model, *arguments: Any, frames: Frames | None = None, reference: str = "local", **named: Any
 ) -> Any:
-    """A function of a mechanism over any scalars: 50 digits of mpmath, dual numbers, symbols of CasADi, traced numbers.
+    """A function of a mechanism over any scalar type: mpmath numbers of 50 digits, dual numbers, CasADi symbols or
+    traced numbers.
 
-    The text of the algorithm runs as it stands, on one state. A scalar has arithmetic with floats and with its own kind
-    and a comparison ``<``; docs/scalars.md says what else, and which libraries' scalars need no more than they have.
+    The algorithm's own Python code runs on one state. A scalar needs arithmetic with floats and with its own kind, and
+    the comparison ``<``; docs/scalars.md lists the rest, and the libraries whose scalars work as they are.
 
     Args:
         function: the name of a public function that maps a state to numbers, such as "forward_dynamics",
             "inverse_dynamics", "mass_matrix", "energy", "forward_kinematics" or "jacobian".
         model: the mechanism.
-        *arguments: those of the function, in its order or by its names, each a (nested) list, an array of objects, or a
+        *arguments: the function's arguments, by position or by name, each a (nested) list, an array of objects, or a
             vector of symbols, with the numbers of one state; ``f_ext`` (nbodies, 6) may be left out.
         frames: for functions of frames: names or ``lw.Point`` objects.
-        reference: for these: "local", "world" or "local_world_aligned".
+        reference: for functions of frames: "local", "world" or "local_world_aligned".
         **named: arguments by name.
 
     Returns:
-        What the function returns, as an array of such scalars (of float64 if all are floats), or one scalar; several
-        results in a tuple.
+        The function's result as an array of these scalars (of float64 if all are floats), or as one scalar; several
+        results as a tuple.
 
     Example:
         >>> import linkwork as lw, mpmath
@@ -105,7 +106,7 @@ def evaluate(
 def _ordered(
     function: Any, arguments: tuple[Any, ...], named: dict[str, Any], frames: Any, reference: Any
 ) -> tuple[tuple[Any, ...], Any, str]:
-    """Arguments of one state in the function's order, frames and reference, which may come after them."""
+    """The arguments of one state in the function's order, then frames and reference, which may follow them."""
     if not isinstance(function, str) or function not in NAMES:
         raise ArgumentError(f"there is no function {shown(function)} to evaluate{suggestion(function, NAMES)}")
     algorithm = _algorithm(function, "local")
@@ -135,7 +136,7 @@ def _algorithm(function: str, reference: str) -> Algorithm:
 
 
 def _scalars(value: Any) -> list[Any]:
-    """All scalars of nested lists, an array, or a vector of symbols, in order; a NumPy number becomes Python's."""
+    """All scalars of nested lists, an array, or a vector of symbols, in order; NumPy scalars become Python's."""
     if isinstance(value, np.ndarray | np.generic):
         return value.ravel().tolist() if isinstance(value, np.ndarray) else [value.item()]
     if isinstance(value, list | tuple):
@@ -144,12 +145,12 @@ def _scalars(value: Any) -> list[Any]:
         return [float(value)]
     if isinstance(value, str | bytes | bool) or value is None:
         raise ArgumentError(f"arguments must be lists of scalars, not {shown(value)}")
-    elements = getattr(value, "elements", None)  # of CasADi's vectors
+    elements = getattr(value, "elements", None)  # CasADi vectors
     return list(elements()) if callable(elements) else [value]
 
 
 def _shaped(numbers: Sequence[Any], shape: tuple[int, ...]) -> Any:
-    """As an array of this shape, or the only one."""
+    """The numbers as an array of this shape, or the single number."""
     plain = [unwrapped(number) for number in numbers]
     if not shape:
         return plain[0]

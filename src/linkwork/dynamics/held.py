@@ -1,6 +1,7 @@
-"""What is held by constraints: their frames on a model, and how these are placed and move in a state.
+"""Constraints on a model: the frames they hold, and how these are placed and move relative to each other in a state.
 
-Texts over arrays with any leading axes, of floats or of numbers that are being traced.
+Written over arrays with any leading axes, of floats or of traced numbers. A *grip* is a pair of frames a, b held by a
+constraint.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
 
 _MOST_COUPLED = 20
-"""Bodies up to which one kernel is made for many couplings: what a force of each does is part of it."""
+"""Bodies up to which one kernel is compiled for many couplings; it includes the response to each coupling force."""
 _MOST_PAIRS = 8
-"""Pairs of frames up to which one kernel is made; a coupling has two."""
+"""Pairs of frames up to which one kernel is compiled; a coupling has two."""
 
 
 class AtGrips(NamedTuple):
-    """Of all pairs of frames at once, axis -2, or -3 of a matrix, counting them: a in the place where it is held
-    (..., 4, 4), what takes motions from b to a (..., 6, 6), b's motion there, and a's relative to it (..., 6).
+    """All grips at once, along axis -2, or -3 of a matrix: the placement of a relative to where it is held (..., 4, 4),
+    the motion transform from b to a (..., 6, 6), b's motion transformed to a, and a's motion relative to it (..., 6).
     """
 
     place: Array
@@ -51,13 +52,13 @@ class AtGrips(NamedTuple):
     relative: Array
 
     def of(self, grips: Sequence[Any]) -> list[Held]:
-        """What a constraint sees of its own pairs, or several that are alike of lists of them."""
+        """The view that a constraint has of its own grips; for several similar constraints, of lists of them."""
         places = [(self.place[..., g, :, :], self.relative[..., g, :]) for g in grips]
         return [Held(place[..., :3, :3], place[..., :3, 3], motion) for place, motion in places]
 
 
 def at_grips(held: HeldBy, places: Array, V: Array, placements: Array) -> AtGrips:
-    """From where the frames are and how they move."""
+    """The relative placements and motions of all grips, from the placements and motions of the frames."""
     b_in_a = inverse(places[..., held.a, :, :]) @ places[..., held.b, :, :]
     X = motion_matrix(b_in_a)
     carried = times(X, V[..., held.b, :])
@@ -65,8 +66,8 @@ def at_grips(held: HeldBy, places: Array, V: Array, placements: Array) -> AtGrip
 
 
 class Conditions(NamedTuple):
-    """What constraints that are alike ask for: their numbers; for each frame that one holds, whose these are and their
-    rows (..., k, r, 6) over its motion; and the rate (..., k, r) of what they hold.
+    """The conditions of similar constraints: the constraints' numbers; for each frame that they hold, its index for
+    each constraint and the rows (..., k, r, 6) over its motion; and the constrained rates (..., k, r).
     """
 
     numbers: Sequence[int]
@@ -78,15 +79,15 @@ class Conditions(NamedTuple):
 def conditions(
     held: HeldBy, q: Array, places: Array, V: Array, A: Array | None, placements: Array, settings: Array | None
 ) -> list[Conditions]:
-    """For each set of constraints that are alike; rates with the frames' accelerations A, or without, and with what
-    Baumgarte's stabilisation adds, by the first two of ``settings``.
+    """The conditions of each set of similar constraints. The rates are accelerations, with the frames' accelerations A
+    or without, plus Baumgarte stabilisation with the gains in the first two ``settings``.
     """
     seen = at_grips(held, places, V, placements)
     X, carried, relative = seen.X, seen.carried, seen.relative
     rate = motion_cross(relative, carried)
     if A is not None:
         rate = A[..., held.a, :] - times(X, A[..., held.b, :]) + rate
-    turning = times(skew(relative[..., 3:]), relative[..., :3])  # of a point, as b sees it
+    turning = times(skew(relative[..., 3:]), relative[..., :3])  # makes it the classical acceleration, relative to b
     rate = np.concatenate([rate[..., :3] + turning, rate[..., 3:]], axis=-1)
 
     found = []
@@ -113,7 +114,7 @@ def conditions(
 
 
 def one_by_one(held: HeldBy, found: Sequence[Conditions]) -> tuple[list[Rows], list[Array]]:
-    """The rows of each constraint, and the rate of what it holds."""
+    """The rows and the constrained rates of each constraint."""
     rows: dict[int, Rows] = {}
     rates: dict[int, Array] = {}
     for each in found:
@@ -125,11 +126,11 @@ def one_by_one(held: HeldBy, found: Sequence[Conditions]) -> tuple[list[Rows], l
 
 
 Rows = dict[int, Array]
-"""Of a constraint, its rows (..., r, 6) over the motion of each frame that it holds, by the frame's number."""
+"""A constraint's rows (..., r, 6) over the motion of each frame that it holds, by the frame's index."""
 
 
 def rows_of(held: HeldBy, G: Sequence[Array], grips: Sequence[int], X: Array) -> Rows:
-    """From the rows over the relative motion of each of its pairs."""
+    """A constraint's rows over the motions of frames, from its rows over the relative motions of its grips."""
     blocks: Rows = {}
     for part, g in zip(G, grips, strict=True):
         for end, block in ((held.a[g], part), (held.b[g], -(part @ X[..., g, :, :]))):
@@ -139,7 +140,7 @@ def rows_of(held: HeldBy, G: Sequence[Array], grips: Sequence[int], X: Array) ->
 
 
 def over_ends(held: HeldBy, rows: Rows) -> Array:
-    """The rows of a constraint over the motions of all frames that are held."""
+    """The rows of a constraint over the motions of all constrained frames."""
     shape = np.broadcast_shapes(*(block.shape for block in rows.values()))
     nothing = np.zeros(shape)
     ends = range(len(held.ends))
@@ -147,7 +148,7 @@ def over_ends(held: HeldBy, rows: Rows) -> Array:
 
 
 def wrenches_of(held: HeldBy, rows: Sequence[Rows], sizes: Array) -> Array:
-    """The wrenches (..., k, 6) on the frames a, from the rows of each constraint and the sizes of its forces."""
+    """The wrenches (..., k, 6) on the frames a, from each constraint's rows and the magnitudes of its forces."""
     wrenches, start = [], 0
     for grips, own_rows in zip(held.grips, rows, strict=True):
         on_a = own_rows[held.a[grips[0]]]
@@ -159,7 +160,7 @@ def wrenches_of(held: HeldBy, rows: Sequence[Rows], sizes: Array) -> Array:
 
 
 def loads_of(held: HeldBy, C: Array, sizes: Array, f_ext: Array | None) -> Array:
-    """What forces of these sizes come to on each body (..., nbodies, 6), with the external ones."""
+    """The wrenches on each body (..., nbodies, 6) from constraint forces of these magnitudes, f_ext included."""
     at_ends = times(transposed(C), sizes).reshape((*sizes.shape[:-1], len(held.ends), 6))
     at_bodies = times(held.to_bodies, at_ends)
     forces = [None if f_ext is None else f_ext[..., k, :] for k in range(len(held.model.bodies))]
@@ -171,27 +172,27 @@ def loads_of(held: HeldBy, C: Array, sizes: Array, f_ext: Array | None) -> Array
     return np.stack([nothing if force is None else force for force in forces], axis=-2)
 
 
-# What of constraints does not depend on the state
+# The state-independent part of constraints
 
 
 class HeldBy:
-    """A model and its constraints: the frames that they hold, each once, and where these are on bodies.
+    """A model and its constraints: the frames that they hold, each once, and their placements on bodies.
 
     Attributes:
-        ends: the frames.
-        a, b: for each pair of frames that a constraint looks at, which of them these are.
-        grips: for each constraint, its pairs.
-        placements: (pairs, 4, 4), where a is held as seen from b.
-        frames: the same as frames of the model.
-        bodies: on which body each frame is, 0 for the world.
-        to_bodies: (ends, 6, 6), takes a force from a frame to its body.
-        alike: constraints that differ by their frames and where these are held alone, computed together.
-        holds: constraint and body, for every body that a constraint holds, its first no world.
-        hold_frames: the same as frames, those of a constraint with one name.
-        first_holds: the first hold of each constraint.
-        whole: whether one kernel computes all that frames take; compiled: or all that couplings take.
-        couplings: the constraints as rows over velocities, if all are couplings; else None.
-        problems: what else is asked about them (``dynamics.loops``).
+        ends: the names of the frames, or points.
+        a, b: for each grip, the indices of its two frames in ``ends``.
+        grips: for each constraint, the indices of its grips.
+        placements: (grips, 4, 4), the placement of a relative to b that is held.
+        frames: ``ends`` as frames of the model.
+        bodies: the body of each frame, 0 for the world.
+        to_bodies: (ends, 6, 6), maps a wrench from a frame to its body.
+        alike: sets of constraints that differ only in their frames and held placements, and are computed together.
+        holds: pairs (constraint, body) for every body that a constraint holds; the first of each is not the world.
+        hold_frames: the holds as frames; those of one constraint have the same name.
+        first_holds: the index of the first hold of each constraint.
+        whole: whether one kernel computes everything for constraints on frames; compiled: the same, or for couplings.
+        couplings: the constraints as rows over joint velocities, if all are couplings; else None.
+        problems: cache of other problems with these constraints (``dynamics.loops``).
     """
 
     def __init__(self, model: Model, constraints: tuple[Constraint, ...]) -> None:
@@ -234,8 +235,8 @@ class HeldBy:
         self._settings: dict[tuple[float | None, float], Array] = {}
 
     def _check_idle(self) -> None:
-        """An error for a constraint between two places of one body: what it holds no joint moves, so that its force
-        would be any.
+        """Raise an error for a constraint between two frames of one body: no joint moves them relative to each other,
+        so its force would be undetermined.
         """
         for constraint, grips in zip(self.constraints, self.grips, strict=True):
             if all(self.bodies[self.a[g]] == self.bodies[self.b[g]] for g in grips):
@@ -247,7 +248,7 @@ class HeldBy:
                 )
 
     def _alike(self) -> list[list[int]]:
-        """Sets of constraints that hold one frame of a body to one of another, or of the world; others each alone."""
+        """Sets of similar constraints between two bodies, or a body and the world; other constraints each alone."""
         found: dict[object, list[int]] = {}
         for number, (constraint, grips) in enumerate(zip(self.constraints, self.grips, strict=True)):
             a, b = self.bodies[self.a[grips[0]]], self.bodies[self.b[grips[0]]]
@@ -264,8 +265,8 @@ class HeldBy:
         return ", ".join(shown_constraint(constraint) for constraint in self.constraints)
 
     def settings(self, stabilisation: float | None, proximal: float) -> Array:
-        """Two factors of stabilisation, and the proximal damping."""
-        if type(proximal) is float and type(stabilisation) in (float, NoneType):  # True and 1 + 0j equal 1.0, too
+        """The two gains of Baumgarte stabilisation, and the proximal damping."""
+        if type(proximal) is float and type(stabilisation) in (float, NoneType):  # True and 1 + 0j also equal 1.0
             found = self._settings.get((stabilisation, proximal))
             if found is not None:
                 return found
@@ -276,13 +277,13 @@ class HeldBy:
             found = np.array([2.0 / np.float64(tau), 1.0 / np.float64(tau) ** 2, damping])
         if not np.isfinite(found).all():
             raise _too_short(tau) from None
-        if len(self._settings) >= 1000:  # numbers that change from call to call
+        if len(self._settings) >= 1000:  # settings that change from call to call
             self._settings.clear()
         self._settings[None if stabilisation is None else float(tau), float(damping)] = found
         return found
 
     def kept_law(self, key: Any, make: Callable[[], CompiledFunction]) -> CompiledFunction:
-        """A kernel that serves all constraints of these kinds, made once."""
+        """A kernel for all constraints of these kinds, cached."""
         found = self.laws.get(key)
         if found is None:
             found = self.laws[key] = make()
@@ -290,7 +291,7 @@ class HeldBy:
 
     @property
     def kinds(self) -> tuple[object, ...]:
-        """What code follows from besides the model and the frames."""
+        """The data that determine the compiled code, besides the model and the frames."""
         return [(type(c).__name__, c.kind()) for c in self.constraints], self.a, self.b, self.grips
 
 
@@ -305,24 +306,24 @@ def shown_constraint(constraint: Constraint) -> str:
 
 
 def held_by(model: Model, constraints: Sequence[Constraint] | Constraint) -> HeldBy:
-    """What is kept with a model for constraints that it was asked about before."""
-    if type(constraints) in (list, tuple):  # of what else there is, some has no end
+    """The ``HeldBy`` of a model and its constraints, cached with the model."""
+    if type(constraints) in (list, tuple):  # other iterables may be infinite
         try:
             found: HeldBy = model._memo.held[tuple(map(id, constraints))]  # type: ignore[arg-type]
             return found
-        except Exception:  # new, or no model
+        except Exception:  # not cached, or not a model
             pass
     check_model(model)
     listed, known = as_constraints(constraints), model._memo.held
     key = tuple(map(id, listed))
-    if key in known:  # one alone is a list of one
+    if key in known:  # a single constraint equals a list of one
         found = known[key]
         return found
     found = HeldBy(model, listed)
-    for other in known.values():  # the same but for where frames are held: the same code
+    for other in known.values():  # constraints that differ only in held placements share compiled code
         if [c.kind() for c in other.constraints] == [c.kind() for c in listed]:
             found.laws = other.laws
-    if len(known) >= 200:  # constraints that are made anew for each call
+    if len(known) >= 200:  # constraints that are created for each call
         known.clear()
     known[key] = found
     return found

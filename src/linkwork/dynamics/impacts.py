@@ -1,9 +1,9 @@
-"""What happens when constraints begin to hold: the velocities that they do not allow are gone at once.
+"""Impacts: the velocity jump when constraints become active.
 
     M (v⁺ - v) = Cᵀ p,   C v⁺ = 0        p: impulses of the constraints, in no time, so that no other force counts
 
-So p solves (C Λ⁻¹ Cᵀ) p = - C V, with the velocities V of the frames that are held, as forces solve for accelerations
-in ``constrained``. An inelastic impact: catching, landing, a clutch that closes.
+p solves (C Λ⁻¹ Cᵀ) p = - C V, with the velocities V of the constrained frames, just as the forces in ``constrained``
+solve for accelerations. The impact is inelastic: catching, landing, a clutch that closes.
 """
 
 from __future__ import annotations
@@ -45,25 +45,26 @@ def impact(
     *,
     out: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
-    """Velocities right after constraints have begun to hold, and their impulses: an inelastic impact.
+    """Velocities and impulses of an inelastic impact, at the instant when constraints become active.
 
-    The constraints of a mechanism may change from call to call: a hand catches what flies by as soon as a ``lw.Weld``
-    is among them, and releases it when that is gone. What they hold then moves together, at once; this says how fast.
+    The constraints of a mechanism may change from call to call: a hand catches an object when a ``lw.Weld`` is added
+    to them, and releases it when that is removed. The constrained frames then move together at once; this function
+    returns the velocity after the impact.
 
     Args:
         model: the mechanism, a tree.
         q: configuration (..., nq).
         v: velocity before (..., nv).
-        constraints: k of those that ``lw.constrained_dynamics`` takes, all that hold from now on.
-        proximal: for constraints that are redundant; see ``lw.constrained_dynamics``.
+        constraints: k constraints, as in ``lw.constrained_dynamics``: all that are active from now on.
+        proximal: damping for redundant constraints; see ``lw.constrained_dynamics``.
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
-        v (..., nv) afterwards, and impulses (..., k, 6): linear (N s) and angular (N m s), on frame a of each
-        constraint, in its own axes; frame b feels the opposite.
+        v (..., nv) after the impact, rad/s or m/s, and impulses (..., k, 6): linear (N s) and angular (N m s), on frame
+        a of each constraint, in the frame's own axes; the opposite acts on frame b.
 
     Raises:
-        SingularError: if constraints are redundant and ``proximal`` is 0; it names them and the rank.
+        SingularError: if constraints are redundant and ``proximal`` is 0; the error names them and the rank.
 
     Example:
         >>> import linkwork as lw
@@ -99,7 +100,7 @@ def impact(
     if not held.whole or current_form() == "rolled":
         return put_into(out, *_after(held, q_, v_, held.placements, joined), apart={"q": q, "v": v})
     (after, impulses), _, fine = _law(held, damped).attempt([q_, v_, held.placements, settings])
-    if not fine.all():  # the text over floats says why, if it does not find a result
+    if not fine.all():  # on floats, an error says why there is no result
         bad = ~fine.reshape(batch)
         for found, other in zip((after, impulses), _after(held, q_, v_, held.placements, joined), strict=True):
             found[bad] = other[bad]
@@ -107,7 +108,7 @@ def impact(
 
 
 def _law(held: HeldBy, damped: bool) -> CompiledFunction:
-    """The kernel, for redundant constraints or not."""
+    """The kernel, with or without proximal damping."""
 
     def make() -> CompiledFunction:
         from linkwork.compiled.law import law
@@ -124,11 +125,11 @@ def _law(held: HeldBy, damped: bool) -> CompiledFunction:
     return held.kept_law((_NAME, damped), make)
 
 
-# The text
+# The algorithm, over arrays
 
 
 def _after(held: HeldBy, q: Array, v: Array, placements: Array, solver: Solver) -> tuple[Array, Array]:
-    """Velocities, and impulses. ``placements`` tell where each grip holds a as seen from b."""
+    """Velocities and impulses. ``placements`` are the placements of a relative to b that the constraints hold."""
     model, ends = held.model, held.ends
     seen = at_grips(held, forward_kinematics(model, q, ends), frame_velocity(model, q, v, ends), placements)
     rows, slips = [], []

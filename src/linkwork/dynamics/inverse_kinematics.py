@@ -1,7 +1,7 @@
-"""Inverse kinematics: configurations that bring frames to where they should be, many targets at once.
+"""Inverse kinematics: configurations that bring frames to target placements, for many targets at once.
 
-The text is that of ``least_squares``, with the errors of frames as residuals, in the world's axes; it is traced whole
-for a model and frames. Limits, weights, tolerances and the like are arguments of the code.
+The solver is ``least_squares`` with the pose errors of the frames, in the world's axes, as residuals; it is traced as a
+whole for a model and its frames. Limits, weights and tolerances are arguments of the compiled code.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from linkwork.errors import ArgumentError, SingularError
 from linkwork.model.model import Model
 
 _SLICE = 20_000
-"""Targets after which Python looks up, for instance to see Ctrl-C."""
+"""Targets after which control returns to Python, for instance to handle Ctrl-C."""
 _MOST_RESTARTS = 10_000
 
 
 class IKResult(NamedTuple):
-    """What ``lw.inverse_kinematics`` found, a row for each target.
+    """The result of ``lw.inverse_kinematics``, one row for each target.
 
     Attributes:
-        q: configurations (..., nq), the best that were found where none converged.
-        error: how far each frame is off (..., m, 2): a distance (m) and an angle (rad), 0 where it is not asked for.
-        converged: whether all of these are within the tolerance (...).
-        iterations: configurations that were looked at (...).
+        q: configurations (..., nq); the best ones found where none converged.
+        error: pose errors (..., m, 2) of each frame: distance (m) and angle (rad), 0 for axes that are not asked for.
+        converged: whether all errors are within the tolerance (...).
+        iterations: configurations evaluated (...).
     """
 
     q: Array
@@ -60,35 +60,36 @@ def inverse_kinematics(
     posture: ArrayLike | None = None,
     couplings: bool = True,
 ) -> IKResult:
-    """Configurations that bring frames to their targets.
+    """Inverse kinematics: configurations that bring frames to target placements.
 
-    By damped least squares within the position limits, from q0 and, where that does not converge, from further
-    configurations that are spread evenly over the limits. All of it runs in one kernel, each target on a lane of its
-    own; a target's result has the same bits alone, in any batch and on any number of threads.
+    Damped least squares within the position limits, from q0 and, if that does not converge, from further initial
+    configurations spread evenly over the limits. The whole search runs in one kernel, with each target on a lane of its
+    own. A target's result has the same bits alone, in any batch and on any number of threads.
 
     Args:
         model: the mechanism.
-        targets: where each of m frames should be (..., m, 4, 4), as ``lw.forward_kinematics`` gives it; (4, 4) will do
-            for one target of one frame.
-        frames: m names of ``model.frame_names`` or ``lw.Point`` objects, whose ``axes`` may ask for the position or the
+        targets: target placements of the m frames (..., m, 4, 4), as ``lw.forward_kinematics`` returns them; (4, 4) is
+            accepted for one target of one frame.
+        frames: m names of ``model.frame_names`` or ``lw.Point`` objects, whose ``axes`` may select the position or the
             rotation alone.
-        q0: where to begin (..., nq); if left out ``posture``, or the middle of the limits. Joints that move none of the
-            frames stay there. What is out of the limits begins at the nearest of them, with a warning.
-        limits: whether to keep to the position limits of the model, which are never violated then.
-        tolerance: how far off a frame may be, m and rad; or two numbers, for distances and angles.
-        restarts: from how many further configurations it may begin again.
-        weights: how much each frame counts where not all can reach their targets: (m,), or (m, 2) for distances and
-            angles, positive; an angle counts as the way of a point at a typical distance of the frame's joints.
-        posture: a configuration (..., nq) to stay near, if there are many solutions; it may be out of the limits.
-        couplings: whether joints that follow others by ``model.constraints``, such as mimic joints, do so: they are
-            where these put them, and both are within their limits. Other constraints are not looked at.
+        q0: initial configuration (..., nq); if left out ``posture``, or the middle of the limits. Joints that move none
+            of the frames stay there. Coordinates outside the limits start at the nearest limit, with a warning.
+        limits: whether to keep within the position limits of the model; they are then never violated.
+        tolerance: largest error of a frame, m and rad; or two numbers, for distances and angles.
+        restarts: the number of further initial configurations that may be tried.
+        weights: weights of the frames for targets that cannot all be reached: (m,), or (m, 2) for distances and
+            angles, positive. Angles are weighted as distances: by the path of a point at a typical distance from the
+            frame's joints.
+        posture: a configuration (..., nq) to stay near, if there are many solutions; it may be outside the limits.
+        couplings: whether joints coupled by ``model.constraints``, such as mimic joints, follow the joints they
+            are coupled to, with both inside their limits. Other constraints are ignored.
 
     Returns:
-        An ``IKResult``: q, error, converged, iterations. There is no ``out``: these are small beside the search, and
-        not all of them are float64.
+        An ``IKResult``: q, error, converged, iterations. There is no ``out``: these arrays cost little compared with
+        the search, and not all of them are float64.
 
     Warns:
-        LinkworkWarning: if q0 is out of the limits that are to be kept; it names the joint.
+        LinkworkWarning: if q0 is outside the limits and ``limits`` is set; it names the joint.
 
     Example:
         >>> import linkwork as lw
@@ -107,7 +108,7 @@ def inverse_kinematics(
     reach = problem.tolerances(tolerance)
     begin, again = posture if q0 is None else q0, integer("restarts", restarts, 0, _MOST_RESTARTS)
     fixed = [*problem.fixed(kept, 2.0 * problem.length, again, begin is None), problem.weights(weights), reach]
-    inside = any(map(is_traced, (targets, q0, posture)))  # of a function that is being traced
+    inside = any(map(is_traced, (targets, q0, posture)))  # called in a function that is being traced
     aims = (_traced_targets if inside else _as_targets)(targets, len(asked.frames))
     near = [problem.middle(kept) if begin is None else begin, *([] if posture is None else [posture])]
     names = [("q0" if q0 is not None or posture is None else "posture", "configuration"), ("posture", "configuration")]
@@ -119,7 +120,7 @@ def inverse_kinematics(
     groups = len(reach)
     with memory_for("targets and configurations", (count, 4 * model.nq + 18 * len(asked.frames))):
         starts = [each for each in given if each is not None]
-        if kept and begin is not None:  # a posture may be anywhere
+        if kept and begin is not None:  # a posture may be outside the limits
             (q, axes), following = starts[0], problem.coordinates.followers
             starts[0] = within_limits(model, q) if q0 is None else begun_within(model, "q0", q, following), axes
         own = [spread(*each, batch).reshape((count, model.nq)) for each in starts]
@@ -132,7 +133,7 @@ def inverse_kinematics(
         )
     lost = np.flatnonzero(np.isnan(lengths).any(axis=-1))
     if lost.size:
-        forward_kinematics(model, own[0][lost[0]], frames)  # says what is wrong with the configuration
+        forward_kinematics(model, own[0][lost[0]], frames)  # raises an error if the configuration is invalid
         raise SingularError(f"inverse_kinematics: the numbers of target {lost[0]} overflow; begin with smaller ones")
     error = np.zeros((count, 2 * len(asked.frames)))
     error[:, problem.places] = lengths
@@ -145,7 +146,7 @@ def inverse_kinematics(
 
 
 def _as_targets(value: Any, count: int) -> Array:
-    """Placements (..., m, 4, 4); (4, 4) will do for one frame."""
+    """Placements (..., m, 4, 4); (4, 4) is accepted for one frame."""
     found = as_placements("targets", value)
     if count == 1 and found.ndim == 2:
         return found[None]
@@ -156,7 +157,7 @@ def _as_targets(value: Any, count: int) -> Array:
     return found
 
 
-# Inside a function that is being traced
+# In a function that is being traced
 
 
 def _traced_targets(value: Any, count: int) -> Any:
@@ -168,7 +169,7 @@ def _traced_targets(value: Any, count: int) -> Any:
 
 
 def _traced(problem: FramesToTargets, own: list[Any], fixed: list[Array], aims: Any, kept: bool) -> IKResult:
-    """The result for one state of traced numbers."""
+    """The result for a single traced state."""
     if any(each.ndim != 1 for each in own):
         raise ArgumentError("q0 and posture must be of one state here, without leading axes")
     begin = within_limits(problem.model, own[0]) if kept else own[0]
@@ -182,7 +183,7 @@ def _traced(problem: FramesToTargets, own: list[Any], fixed: list[Array], aims: 
 
 
 def _problem(asked: Asked, posture: bool, coupled: bool) -> FramesToTargets:
-    """The problem of some frames of a model; found at once if it was asked for before."""
+    """The problem of some frames of a model, cached."""
     key = "inverse_kinematics", posture, coupled
     found: FramesToTargets | None = asked.answers.get(key)
     if found is None:
@@ -191,11 +192,11 @@ def _problem(asked: Asked, posture: bool, coupled: bool) -> FramesToTargets:
 
 
 class FramesToTargets(Problem):
-    """Frames of a model that are to be brought somewhere.
+    """Frames of a model that are to be brought to targets.
 
     Attributes:
-        places: where the length of each group of residuals stands among distances and angles (m, 2).
-        length: (m) makes angles distances of about the same size; 1 if there are no angles or no distances.
+        places: index of each group of residuals in the flattened distances and angles (m, 2).
+        length: (m) by which angles are multiplied to be comparable with distances; 1 if only one kind is present.
     """
 
     name = "inverse_kinematics"
@@ -225,7 +226,7 @@ class FramesToTargets(Problem):
         return len(self.model.bodies) <= MOST_BODIES
 
     def residuals(self, q: Any, argument: Any) -> tuple[Any, Any]:
-        """How far off frames are, and J, both in the world's axes."""
+        """Pose errors of the frames, and J, both in the world's axes."""
         points = self.asked.points
         found = forward_kinematics(self.model, q, points)
         J = jacobian(self.model, q, points, "local_world_aligned")
@@ -240,7 +241,7 @@ class FramesToTargets(Problem):
         return traced(e), J
 
     def _measured(self) -> tuple[float, float]:
-        """Length and size, by J at some configurations."""
+        """Length and size, measured from J at sample configurations."""
         J = jacobian(self.model, self.configurations(), self.asked.points, "local_world_aligned")
         J = self.coordinates.columns(J) if self.coordinates.followers else J
         squares = (J * J).reshape((len(J), len(self.places), -1)).sum(axis=-1).mean(axis=0)
@@ -250,7 +251,7 @@ class FramesToTargets(Problem):
         return length, max(distances, length**2 * angles) / 3.0 or 1.0
 
     def middle(self, kept: bool) -> Array:
-        """The middle of the limits, if they are kept, or the configuration of rest where there are none."""
+        """The middle of the limits if they are kept; the neutral configuration where there are none."""
         if kept not in self._middles:
             rest, lower, upper = neutral(self.model), self.model.lower_limit, self.model.upper_limit
             with np.errstate(all="ignore"):
@@ -259,7 +260,7 @@ class FramesToTargets(Problem):
         return self._middles[kept]
 
     def weights(self, asked: Any) -> Array:
-        """Of each residual: those asked for, angles as distances."""
+        """Weights of each residual: those given, with angles scaled as distances."""
         if asked is None:
             return self._equal
         count, found = len(self.frames), array("weights", asked)
@@ -274,7 +275,7 @@ class FramesToTargets(Problem):
         return np.repeat(given.ravel()[self.places], 3) * self._equal
 
     def tolerances(self, asked: Any) -> Array:
-        """Of each group of residuals."""
+        """Tolerances of each group of residuals."""
         listed = isinstance(asked, list | tuple) or (isinstance(asked, np.ndarray) and asked.ndim > 0)
         pair = several("tolerance", asked, 2) if listed else [asked, asked]
         each = [positive("tolerance", number) for number in pair]

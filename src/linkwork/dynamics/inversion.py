@@ -1,4 +1,4 @@
-"""Λ from Λ⁻¹, or what is wrong with the points if it has no inverse."""
+"""Λ from Λ⁻¹, or an error about the points if Λ⁻¹ is singular."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from linkwork.model.model import WORLD, Frame
 from linkwork.spatial import Transform
 
 MOST_POINTS = 4
-"""Up to here, 24 numbers, code is compiled for the inversion."""
+"""Up to this size, 24 rows, compiled code does the inversion."""
 
 
 def as_damping(damping: float) -> float:
-    """The damping as a float; one that is a float already takes no time."""
+    """The damping as a float; a fast path for floats."""
     return damping if type(damping) is float and 0.0 <= damping < inf else not_negative("damping", damping)
 
 
 def inverted(asked: Asked, inverse: Array, damping: float = 0.0, pseudo_inverse: bool = False) -> Array:
-    """Λ from Λ⁻¹ of points, or an error that names them and says with what rank."""
+    """Λ from the Λ⁻¹ of points, or an error that names them and the rank."""
     damping = as_damping(damping)
     size = inverse.shape[-1]
     matrix = inverse + damping * np.eye(size) if damping or pseudo_inverse is not False else inverse
@@ -51,9 +51,9 @@ def inverted(asked: Asked, inverse: Array, damping: float = 0.0, pseudo_inverse:
 
 
 def triples(asked: Asked, count: int) -> Asked:
-    """What is asked where an algorithm looks at no mechanism: so many times three numbers."""
+    """Frames for an algorithm that uses no mechanism: ``count`` times three numbers."""
     known = asked.model._memo.frames
-    key = (triples, count)  # no frames that anybody could ask for
+    key = (triples, count)  # cannot equal a user's frames
     if key not in known:
         known[key] = Asked(asked.model, (Frame(WORLD, 0, Transform.identity()),) * count, (), ())
     found: Asked = known[key]
@@ -61,7 +61,7 @@ def triples(asked: Asked, count: int) -> Asked:
 
 
 def _scaled(matrix: Array) -> tuple[Array, Array]:
-    """The matrix with a diagonal of ones, and the roots of its own diagonal."""
+    """The matrix scaled to a unit diagonal, and the square roots of its diagonal."""
     diagonal = np.sqrt(np.einsum("...ii->...i", matrix))
     with np.errstate(all="ignore"):
         return matrix / (diagonal[..., :, None] * diagonal[..., None, :]), diagonal

@@ -1,4 +1,4 @@
-"""Public functions of configuration and motion."""
+"""Public functions of configurations and frame motions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _JACOBIAN, _DRIFT, _VELOCITY, _ACCELERATION = (
     {reference: f"{text}/{reference}" for reference in REFERENCES}
     for text in ("jacobian", "jacobian_drift", "frame_velocities", "frame_accelerations")
 )
-"""The names of algorithms as seen from a reference."""
+"""Algorithm names for each reference."""
 
 
 def neutral(model: Model, *, out: Array | None = None) -> Array:
-    """The configuration of rest: angles and lengths zero, rotations the identity.
+    """The neutral configuration: angles and lengths zero, rotations the identity.
 
     Args:
         model: the mechanism.
@@ -44,7 +44,7 @@ def neutral(model: Model, *, out: Array | None = None) -> Array:
 
 
 _BOUNDLESS = 1e6
-"""Limits so far apart, rad or m, stand for none, as files write them."""
+"""Limits at least this far apart, rad or m, count as none: files write absent limits so."""
 
 
 def random_state(
@@ -54,12 +54,12 @@ def random_state(
     *,
     out: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
-    """A random configuration, inside the position limits where these are not boundless, and a random velocity.
+    """A random configuration, within the position limits where these are finite, and a random velocity.
 
     Args:
         model: the mechanism.
         rng: a NumPy generator, or a seed for one.
-        shape: of the batch; () for one state.
+        shape: batch shape; () for one state.
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
@@ -88,16 +88,16 @@ def random_state(
 
 @call.public("integrate")
 def integrate(model: Model, q: ArrayLike, dv: ArrayLike, *, out: Array | None = None) -> Array:
-    """The configuration reached from q by moving at a constant rate for a unit of time, exact on the manifold.
+    """q ⊕ dv: the configuration reached from q at constant joint velocity in unit time, exact on the manifold.
 
     Args:
         model: the mechanism.
-        q: (..., nq).
-        dv: (..., nv), a velocity times a time (rad, m).
+        q: configuration (..., nq).
+        dv: displacement in the tangent space (..., nv): a velocity times a time (rad, m).
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
-        (..., nq).
+        q (..., nq).
 
     Example:
         >>> import linkwork as lw
@@ -109,16 +109,16 @@ def integrate(model: Model, q: ArrayLike, dv: ArrayLike, *, out: Array | None = 
 
 @call.public("difference")
 def difference(model: Model, q0: ArrayLike, q1: ArrayLike, *, out: Array | None = None) -> Array:
-    """The constant rate that leads from q0 to q1 in a unit of time: the inverse of ``integrate``.
+    """q1 ⊖ q0: the constant joint velocity that leads from q0 to q1 in unit time; the inverse of ``integrate``.
 
     Args:
         model: the mechanism.
-        q0: (..., nq).
-        q1: (..., nq).
+        q0: initial configuration (..., nq).
+        q1: final configuration (..., nq).
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
-        (..., nv), rotations by the shorter way.
+        The displacement in the tangent space (..., nv), rad or m; rotations take the shorter way.
 
     Example:
         >>> import linkwork as lw
@@ -130,7 +130,7 @@ def difference(model: Model, q0: ArrayLike, q1: ArrayLike, *, out: Array | None 
 
 @call.public("frame_placements")
 def forward_kinematics(model: Model, q: ArrayLike, frames: Frames, *, out: Array | None = None) -> Array:
-    """Where frames are.
+    """The placements of frames in the world.
 
     Args:
         model: the mechanism.
@@ -154,7 +154,7 @@ def forward_kinematics(model: Model, q: ArrayLike, frames: Frames, *, out: Array
 def jacobian(
     model: Model, q: ArrayLike, frames: Frames, reference: str = "local", *, out: Array | None = None
 ) -> Array:
-    """How frames move for a unit rate of each degree of freedom.
+    """The Jacobian J of frames: their velocities are J v.
 
     Args:
         model: the mechanism.
@@ -184,7 +184,7 @@ def jacobian(
 def jacobian_drift(
     model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, reference: str = "local", *, out: Array | None = None
 ) -> Array:
-    """J̇ v: the acceleration of frames that comes from velocity alone.
+    """J̇ v: the part of the acceleration of frames that is due to velocity alone.
 
     Args:
         model: the mechanism.
@@ -196,7 +196,8 @@ def jacobian_drift(
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
-        (..., 6m), linear (m/s²) and angular (rad/s²) for each frame; fewer rows as in ``jacobian``.
+        (..., 6m), linear (m/s²) and angular (rad/s²) for each frame; three rows only for some points, as in
+        ``jacobian``.
 
     Example:
         >>> import linkwork as lw
@@ -212,7 +213,7 @@ def jacobian_drift(
 def frame_velocity(
     model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, reference: str = "local", *, out: Array | None = None
 ) -> Array:
-    """How frames move: J v, by one recursion.
+    """The velocity of frames: J v, by one recursion.
 
     Args:
         model: the mechanism.
@@ -247,7 +248,7 @@ def frame_acceleration(
     *,
     out: Array | None = None,
 ) -> Array:
-    """How the motion of frames changes: J a + J̇ v.
+    """The acceleration of frames: J a + J̇ v.
 
     Args:
         model: the mechanism.
@@ -273,7 +274,7 @@ def frame_acceleration(
 
 
 def _generator(rng: Any) -> np.random.Generator:
-    """A generator of random numbers; NumPy's own look at a seed is trusted with integers only."""
+    """A random generator. Only integer seeds are passed on to NumPy's own check."""
     if rng is None or isinstance(rng, np.random.Generator | np.random.BitGenerator | np.random.SeedSequence):
         return np.random.default_rng(rng)
     seeds = list(rng) if isinstance(rng, list | tuple) or (isinstance(rng, np.ndarray) and rng.ndim == 1) else [rng]
@@ -291,7 +292,7 @@ def _shape(shape: Any) -> tuple[int, ...]:
 
 
 def _check_poses(model: Model, frames: Frames, function: str) -> None:
-    """Six numbers are asked of every frame."""
+    """Check that every frame asks for all six rows."""
     for point in as_frames(model, frames).points:
         if point.axes != "pose":
             raise ArgumentError(

@@ -1,18 +1,18 @@
-"""Configurations for which something is zero: damped least squares (Levenberg, Marquardt) within limits, as one text.
+"""Damped least squares (Levenberg, Marquardt) over configurations within limits, with restarts.
 
-With residuals e(q), of which J is minus the derivative, one iteration takes a step from the best configuration so far
+With residuals e(q) and J = -∂e/∂q, one iteration steps from the best configuration so far by
 
     δ = Jᶠᵀ (Jᶠ Jᶠᵀ + λ)⁻¹ e  =  (Jᶠᵀ Jᶠ + λ)⁻¹ Jᶠᵀ e        by the smaller of the two matrices
 
-in which the columns Jᶠ are those of joints that are free: a joint at a limit that it is driven against has zeros. What
-the step would take beyond a limit stays at the limit. λ follows the ratio of the decrease of |e|²/2 to the one that the
-linear model promised (Nielsen, 1999): a step that does not decrease it is not taken, and λ grows, by which steps become
-shorter and turn towards the gradient, along which there is always a decrease until a minimum within the limits
+where Jᶠ has the columns of free joints, and zeros for a joint at a limit that it is driven against. A coordinate that
+the step would take beyond a limit stays at the limit. λ follows the ratio of the actual decrease of |e|²/2 to the one
+predicted by the linear model (Nielsen, 1999). A step without a decrease is rejected, and λ grows, so that steps become
+shorter and turn towards the gradient; along it there is always a decrease until a minimum within the limits
 (Bertsekas' projection) is reached.
 
-A start that has gone on for too long, or hardly decreased |e| for some iterations, is given up for the next one: a
+A start that takes too many iterations, or hardly decreases |e| for some iterations, is abandoned for the next one: a
 point of a low-discrepancy sequence over the limits (multiples of powers of the generalised golden ratio; Roberts,
-2018). All of this is decided for each state by itself: a state's result is the same in any batch.
+2018). All decisions are made for each state by itself: a state's result is the same in any batch.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ from linkwork.spatial import Factor
 from linkwork.spatial.small_matrices import times, transposed
 
 MOST_ITERATIONS = 60
-"""Of one start."""
+"""Per start."""
 _SLOW, _MOST_SLOW = 0.9, 5
-"""A decrease of |e|² by less than this factor is slow; after so many in a row a start is given up."""
+"""A decrease of |e|² by less than this factor is slow; after so many slow iterations in a row a start is abandoned."""
 _SETTLED, _MOST_STUCK, _WEAKER, _LAST_PULL = 0.99, 4, 0.1, 1e-4
-"""As long as a posture counts, a decrease by less than this factor is none, and so are so many slow ones in a row; it
-counts for less then, by the third factor, until it counts for so little of what it did at first that it is left.
+"""While the posture has weight, the search has settled after a decrease by less than the first factor, or after so many
+slow iterations in a row. The weight is then multiplied by the third number, and becomes zero below the last fraction of
+its initial value.
 """
 _LEAST_DAMPING, _MOST_DAMPING = 1e-10, 1e10
 _MOST_SHRINKING = 0.2
-"""Of λ in one iteration."""
+"""The smallest factor of λ in one iteration."""
 _NOT_YET = 1e300
-"""|e|² of a start that has not been looked at."""
+"""|e|² of a start that has not been evaluated."""
 _WITHOUT_END = 2**31 - 1
 
 Residuals = Callable[..., tuple[Any, Any]]
@@ -50,7 +51,7 @@ Residuals = Callable[..., tuple[Any, Any]]
 
 
 def _golden(dimensions: int) -> Array:
-    """The steps of the sequence: powers of 1/φ with φ^(d+1) = φ + 1."""
+    """The increments of the sequence: powers of 1/φ with φ^(d+1) = φ + 1."""
     ratio = 2.0
     for _ in range(100):
         ratio = (1.0 + ratio) ** (1.0 / (dimensions + 1.0))
@@ -67,28 +68,28 @@ def sampled(number: Any, base: Any, span: Any) -> Any:
 
 
 _NUMBERS = ("value", "damping", "growth", "promised", "iterations", "slow", "start", "total", "least", "pull")
-"""What a search's state has besides coordinates, residuals and J: the best value of |e|² of this start, λ and the
-factor by which it grows next, the decrease that the linear model promises, iterations of this start, slow ones of
-these in a row, the number of the start, iterations in all, the least value of all starts, and the weight of the
+"""The scalars of a search's state, besides coordinates, residuals and J: the best |e|² of this start, λ and the factor
+by which it grows next, the decrease predicted by the linear model, the iterations of this start, the last ones in a row
+that were slow, the index of the start, the total iterations, the least |e|² of all starts, and the weight of the
 posture.
 """
 SETTINGS = ("damping", "iterations", "restarts", "pull", "offset")
-"""The first λ, iterations of a start at most, starts besides the first, the first weight of the posture, and by how
-much the number of a start is ahead of that in the sequence, whose point 0 is the middle.
+"""The initial λ, the most iterations of a start, the number of restarts, the initial weight of the posture, and the
+offset from the index in the sequence to that of a start; point 0 of the sequence is the middle.
 """
 
 
 @dataclass(frozen=True)
 class Search:
-    """A search for configurations, as a text.
+    """A search for configurations.
 
     Attributes:
-        coordinates: that matter.
+        coordinates: those that the residuals depend on.
         residuals: (q, arguments) -> e (..., r), J (..., r, nv).
-        groups: the rows of e whose length must be within a tolerance.
-        posture: whether the configuration is to stay near one, which is then the first of the arguments: at first with
-            a weight beside the residuals, which becomes less whenever the search has settled; from where it has come to
-            nothing the nearest solution is taken.
+        groups: the rows of e whose norm must be within a tolerance.
+        posture: whether the configuration should stay near a posture, the first of the arguments. The distance to it
+            has a weight beside the residuals, which is reduced whenever the search has settled; once it is zero, the
+            search goes on to the nearest solution.
     """
 
     coordinates: Coordinates
@@ -97,10 +98,10 @@ class Search:
     posture: bool = False
 
     def found(self, q0: Any, *given: Any, batch: int = 0) -> tuple[Any, Any]:
-        """The best configuration (nq,), and how many iterations it took.
+        """The best configuration (nq,), and the number of iterations.
 
         Args:
-            q0: where to begin (nq,), within the limits.
+            q0: initial configuration (nq,), within the limits.
             given: low, high, base and span of ``Limits``, ``SETTINGS``, the weight of each residual (r,), the tolerance
                 of each group, and the arguments of the residuals.
             batch: leading axes of arrays that are not traced.
@@ -109,7 +110,7 @@ class Search:
         own, rows = self.coordinates, sum(map(len, self.groups))
         first = q0[..., own.q]
         if own.followers:
-            first = np.minimum(np.maximum(first, given[0]), given[1])  # what follows is within its limits, too
+            first = np.minimum(np.maximum(first, given[0]), given[1])  # followers are then within their limits, too
         zero, leading = 0.0 * first[..., 0], first.shape[:-1]
         values = {"value": _NOT_YET, "growth": 2.0, "promised": 1.0, "least": 2.0 * _NOT_YET}
         values |= {name: settings[name] for name in ("damping", "pull")}
@@ -121,7 +122,7 @@ class Search:
         return own.whole(ends[5], q0), ends[4][..., _NUMBERS.index("total")]
 
     def _iteration(self, trial: Any, best: Any, e: Any, J: Any, numbers: Any, out: Any, *rest: Any) -> tuple[Any, Any]:
-        """Look at a trial, take it if it is better, and make the next one; whether to go on."""
+        """Evaluate a trial, accept it if it is better, and make the next one; whether to continue."""
         own = self.coordinates
         away, (q0, low, high, base, span, settings, weights, tolerances, *arguments) = (
             (rest[0], rest[1:]) if self.posture else (None, rest)
@@ -129,7 +130,7 @@ class Search:
         now = dict(zip(_NUMBERS, np.moveaxis(numbers, -1, 0), strict=True))
         asked = dict(zip(SETTINGS, np.moveaxis(settings, -1, 0), strict=True))
 
-        # The trial
+        # Evaluate the trial
         q = own.whole(trial, q0)
         posture, *arguments = arguments if self.posture else [None, *arguments]
         e_new, J_new = self.residuals(q, *arguments)
@@ -145,7 +146,7 @@ class Search:
             value = value + now["pull"] * (away_new * away_new).sum(axis=-1)
             reached = reached & (now["pull"] == 0.0)
 
-        # Is it better, and by how much of what was promised?
+        # Compare its decrease with the predicted one
         better, fresh = value < now["value"], now["value"] >= _NOT_YET
         ratio = np.where(fresh, 0.5, np.minimum((now["value"] - value) / now["promised"], 1.0))
         bend = 2.0 * ratio - 1.0
@@ -171,13 +172,13 @@ class Search:
             pull = np.where(settled, weaker, pull)
             least_value = (e * e).sum(axis=-1) + pull * (away * away).sum(axis=-1)
 
-        # Go on from the best, begin anew, or end
+        # Continue from the best, restart, or end
         given_up = (iterations >= asked["iterations"]) | (slow >= _MOST_SLOW)
         going = ~reached & ~(given_up & (now["start"] >= asked["restarts"]))
         start = np.where(given_up, now["start"] + 1.0, now["start"])
         step_to, promised = self._step(best, e, J, damping, pull, away, low, high, q0)
         anew = own.anew(sampled(start - asked["offset"], base, span), q0)
-        anew = np.minimum(np.maximum(anew, low), high)  # rounding may take them beyond
+        anew = np.minimum(np.maximum(anew, low), high)  # rounding may exceed the limits
         following = {
             "value": np.where(given_up, _NOT_YET, least_value),
             "damping": np.where(given_up, asked["damping"], damping),
@@ -197,7 +198,7 @@ class Search:
     def _step(
         self, best: Any, e: Any, J: Any, damping: Any, pull: Any, away: Any, low: Any, high: Any, q0: Any
     ) -> tuple[Any, Any]:
-        """Where a step from the best coordinates leads, and the decrease that it promises."""
+        """The coordinates after a step from the best ones, and the predicted decrease."""
         own = self.coordinates
         slope = times(transposed(J), e)
         slope = slope + pull[..., None] * away if self.posture else slope
@@ -223,7 +224,7 @@ class Search:
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:
-    """x (..., numbers of a state) in the states in which a condition holds, otherwise y."""
+    """x (..., numbers of a state) for states in which the condition holds, y for others."""
     return np.where(condition.reshape((*condition.shape, *(1,) * (x.ndim - condition.ndim))), x, y)
 
 

@@ -1,5 +1,5 @@
-"""What methods of forward dynamics ask of a model: that few digits are lost to rounding, and those that invert every
-body's inertia, that each has some, none far less than its neighbour, and none is as thin as a needle."""
+"""Requirements of forward dynamics methods on a model. All warn where many digits are lost to rounding; methods that
+invert every body's inertia also refuse massless bodies and warn of large mass ratios and of very slender bodies."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from linkwork.spatial.symmetric import ROUNDING
 
 LARGEST_MASS_RATIO = 1e4
 LARGEST_INERTIA_RATIO = 1e6
-"""Between neighbours, without a warning. About one digit is lost for each factor of ten above 1e3."""
+"""The largest ratio between neighbours without a warning. About one digit is lost for each factor of ten above 1e3."""
 LARGEST_SLENDERNESS = 1e6
-"""Between the principal moments of one body, without a warning: a rod some thousand times as long as it is thick."""
+"""The largest ratio of a body's principal moments without a warning: a rod a thousand times as long as it is thick."""
 
 
 def check_inertias(method: str, model: Model, stacklevel: int = 3) -> None:
-    """Refuse a body without inertia, and warn of neighbours of very different mass, if the method would suffer; warn of
-    lost digits.
+    """For a method that inverts inertias, refuse a body without inertia and warn of neighbours of very different mass;
+    for any method, warn of lost digits.
     """
     shares, warning = own_shares(model), ""
     if method.startswith(INVERTING):
@@ -40,11 +40,11 @@ def check_inertias(method: str, model: Model, stacklevel: int = 3) -> None:
 
 @kept_with_model
 def _judged(model: Model) -> tuple[str, str]:
-    """What is wrong with a model, and what is doubtful; empty if nothing."""
+    """The error of a model, and a warning; empty if there is none."""
     sizes, slender = [], ""
     for body in model.bodies:
         moments, second = _moments(body), body.inertia.second
-        rounding = ROUNDING * float(second.xx + second.yy + second.zz)  # of moments about a distant origin
+        rounding = ROUNDING * float(second.xx + second.yy + second.zz)  # error of moments about a distant origin
         if not (body.inertia.mass > 0.0 and moments[0] > max(1e-14 * moments[2], rounding)):
             return (
                 f"body {body.name!r} has mass {body.inertia.mass:g} kg and principal moments "
@@ -77,8 +77,8 @@ def _judged(model: Model) -> tuple[str, str]:
 
 @kept_with_model
 def _free_shares(model: Model) -> tuple[float, ...]:
-    """The least of each joint's share and that of its body if it were free, by a margin for what these methods cancel
-    beyond.
+    """The least of each joint's own share and that of its body if it were free, with a margin for further cancellation
+    in these methods.
     """
     shares = []
     for body, share in zip(model.bodies, own_shares(model), strict=True):

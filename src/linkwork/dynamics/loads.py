@@ -1,4 +1,4 @@
-"""Forces at places of bodies, as dynamics functions take them: one text over arrays, of floats or traced numbers."""
+"""Forces at points of bodies converted to ``f_ext``: one implementation over arrays of floats or of traced numbers."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ def external_wrench(
     *,
     out: Array | None = None,
 ) -> Array:
-    """Forces and moments at frames as the ``f_ext`` of dynamics functions, on each body in its own frame.
+    """The ``f_ext`` of dynamics functions, from forces and moments at frames or points.
 
     Args:
         model: the mechanism.
         q: configuration (..., nq).
-        wrenches: for the name of a frame, or an ``lw.Point``, the force (N) and then the moment (N m) that act on it
-            there, (..., 6); three numbers for a point of which only the "position" (a force) or the "rotation" (a
-            moment) is meant. What acts on the world moves nothing.
-        reference: where these are seen from: "local_world_aligned" (along the world's axes, about the frame's origin),
-            "local" (in the frame) or "world" (along the world's axes, about the world's origin).
+        wrenches: for each frame name or ``lw.Point``, the force (N) and then the moment (N m) that act there, (..., 6);
+            three numbers for a point with axes "position" (a force) or "rotation" (a moment). A wrench on the world has
+            no effect.
+        reference: how the wrenches are expressed: "local_world_aligned" (in the world's axes, about the frame's
+            origin), "local" (in the frame) or "world" (in the world's axes, about the world's origin).
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
-        f_ext (..., nbodies, 6), N and N m.
+        f_ext (..., nbodies, 6), N and N m: the wrench on each body, in the body's own frame.
 
     Raises:
-        UnknownNameError: if there is no such frame.
+        UnknownNameError: if the model has no such frame.
 
     Example:
         A weight of 3 kg hangs from the end of a horizontal arm:
@@ -90,8 +90,8 @@ def external_wrench(
 
 
 def _law(asked: Asked, reference: str) -> CompiledFunction | None:
-    """The kernel for wrenches at these points, with their offsets as the last argument if they have any; None for many
-    of them, or many bodies.
+    """The kernel for wrenches at these points, with their offsets, if any, as the last argument; None for many points
+    or many bodies.
     """
     try:
         return asked.answers[external_wrench, reference]
@@ -123,11 +123,11 @@ def _made(asked: Asked, reference: str) -> CompiledFunction:
     return found
 
 
-# The text
+# The algorithm, over arrays
 
 
 def _on_bodies(asked: Asked, offsets: Sequence[Any], places: Array, given: Sequence[Any], reference: str) -> Array:
-    """Forces on all bodies, of those at points that are at ``places``."""
+    """Wrenches on all bodies, from wrenches at points whose placements are ``places``."""
     model = asked.model
     try:
         batch = np.broadcast_shapes(places.shape[:-3], *(each.shape[:-1] for each in given))
@@ -161,7 +161,7 @@ def _numbers(point: Point, value: Any) -> Any:
 
 
 def _whole(point: Point, wrench: Any) -> Any:
-    """Force and moment (..., 6) of which only one may be given."""
+    """Force and moment (..., 6); the one that is not given is zero."""
     if point.axes == "pose":
         return wrench
     both = [wrench, np.zeros_like(wrench)]
@@ -169,8 +169,8 @@ def _whole(point: Point, wrench: Any) -> Any:
 
 
 def in_frame(place: Array, wrenches: Array, reference: str) -> Array:
-    """Wrenches (..., n, 6) along the world's axes as the frame at ``place`` (..., 4, 4) sees them: fᵀ X, where X takes
-    its motions to the world's.
+    """Wrenches (..., n, 6) in the world's axes, expressed in the frame at ``place`` (..., 4, 4): fᵀ X, where X maps the
+    frame's motion vectors to the world's.
     """
     if reference != "world":
         place = place * _TURN_ALONE
@@ -181,12 +181,12 @@ _TURN_ALONE = np.array([[1.0, 1.0, 1.0, 0.0]] * 3 + [[0.0, 0.0, 0.0, 1.0]])
 
 
 def from_frame(model: Model, q: ArrayLike, frame: str | Point, wrenches: Array) -> Array:
-    """Wrenches (..., n, 6) about the world's origin as one frame sees them."""
+    """Wrenches (..., n, 6) about the world's origin, expressed in a frame."""
     return in_frame(forward_kinematics(model, q, (frame,))[..., 0, :, :], wrenches, "world")
 
 
 def _to_body(asked: Asked, k: int, offset: Sequence[Any]) -> Array:
-    """(6, 6): takes forces in one of the frames, moved by an offset, as rows, to the body under it."""
+    """(6, 6): maps wrenches, as rows, from one of the frames, shifted by an offset, to the body that carries it."""
     place = asked.frames[k].placement * Transform(Mat3.identity(), Vec3(*(offset or (0.0, 0.0, 0.0))))
     columns = [place.to_parent(Force.from_numbers([float(i == j) for i in range(6)])).numbers() for j in range(6)]
     plain = all(isinstance(number, float) for column in columns for number in column)

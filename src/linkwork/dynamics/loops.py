@@ -1,6 +1,4 @@
-"""Configurations in which loops are closed: the search of inverse kinematics, with the errors of constraints as its
-residuals.
-"""
+"""Configurations in which loops are closed: the search of inverse kinematics, with constraint errors as residuals."""
 
 from __future__ import annotations
 
@@ -37,28 +35,29 @@ def close_loops(
     tolerance: float = 1e-9,
     out: Array | None = None,
 ) -> Array:
-    """Configurations near q that satisfy constraints: where the motion of a mechanism with loops can begin.
+    """Configurations near q that satisfy constraints: valid initial states for a mechanism with loops.
 
-    By damped least squares within the position limits, from q; a configuration that satisfies them stays as it is.
+    Damped least squares within the position limits, from q. A configuration that satisfies the constraints is returned
+    unchanged.
 
     Args:
         model: the mechanism, a tree.
-        q: configurations (..., nq); what is out of the limits begins at the nearest of them, with a warning.
+        q: configurations (..., nq); coordinates outside the limits start at the nearest limit, with a warning.
         constraints: ``lw.Weld``, ``lw.Ball``, ``lw.Hinge``, ``lw.PointOnPlane``, ``lw.Coupling``, ``lw.Rolling`` (the
-            disc then touches its plane); those of the model, if left out. Every configuration satisfies ``[]``.
-        limits: whether to keep to the position limits of the model, which are never violated then.
-        tolerance: by how much (m, rad) each motion that is held may be off.
+            disc then touches its plane); those of the model, if left out. ``[]`` is satisfied by every configuration.
+        limits: whether to keep within the position limits of the model; they are then never violated.
+        tolerance: largest error (m, rad) along each constrained direction.
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         q (..., nq).
 
     Raises:
-        SingularError: if none was found; it names the state and the constraint that is off most.
+        SingularError: if no such configuration was found; it names the state and the constraint with the largest error.
 
     Warns:
-        LinkworkWarning: if q is out of the limits that are to be kept, which names the joint; or if no constraints are
-            given and the model has none of its own, so that there is nothing to close.
+        LinkworkWarning: if q is outside the limits and ``limits`` is set, in which case it names the joint; or if no
+            constraints are given and the model has none, so that there is nothing to close.
 
     Example:
         >>> import linkwork as lw
@@ -86,13 +85,13 @@ def close_loops(
     found, off, _ = loops.solved(rows, *_fixed(loops, kept, within), held.placements)
     open_ = np.flatnonzero(~(off <= within).all(axis=-1))
     if open_.size:
-        forward_kinematics(model, rows[open_[0]], held.ends)  # a configuration that is none is said first
+        forward_kinematics(model, rows[open_[0]], held.ends)  # raises an error if the configuration is invalid
         raise loops.still_open(off[open_[0]], np.unravel_index(open_[0], batch) if batch else (), kept)
     return put_into(out, found.reshape((*batch, model.nq)), apart={"q": q})
 
 
 def _traced(held: HeldBy, q: Any, kept: bool, within: float) -> Any:
-    """The configuration for one state of traced numbers; no numbers where loops stay open."""
+    """The configuration for a single traced state; nan where loops stay open."""
     if q.ndim != 1:
         raise ArgumentError("q must be of one state here, without leading axes")
     begin = within_limits(held.model, q) if kept else q
@@ -109,7 +108,7 @@ def _fixed(loops: Loops, kept: bool, within: float) -> list[Array]:
 
 
 def _loops(held: HeldBy) -> Loops:
-    """The problem of a model's constraints, made once."""
+    """The problem of a model's constraints, cached."""
     found: Loops | None = held.problems.get("loops")
     if found is None:
         found = held.problems["loops"] = Loops(held)
@@ -117,7 +116,7 @@ def _loops(held: HeldBy) -> Loops:
 
 
 class Loops(Problem):
-    """Constraints that are to be satisfied, each motion that they hold a residual."""
+    """Constraints that are to be satisfied; each constrained direction is a residual."""
 
     name = "close_loops"
 
@@ -150,7 +149,7 @@ class Loops(Problem):
         return np.concatenate(errors, axis=-1), np.concatenate(rows, axis=-2) @ J
 
     def _parts(self, q: Any, placements: Any) -> list[tuple[Any, Any]]:
-        """Of each constraint the residuals (..., r), and rows (..., r, 6 ends) over the motions of all frames."""
+        """The residuals (..., r) of each constraint, and their rows (..., r, 6 ends) over the motions of all frames."""
         held, model = self.held, self.held.model
         places = forward_kinematics(model, q, held.ends)
         seen = at_grips(held, places, np.zeros((len(held.ends), 6)), placements)
@@ -163,7 +162,7 @@ class Loops(Problem):
         return parts
 
     def still_open(self, off: Array, where: Any, kept: bool) -> SingularError:
-        """Which constraint is off most, and what may help."""
+        """The error that names the constraint with the largest error, and what may help."""
         worst = int(np.argmax(np.where(np.isfinite(off), off, np.inf)))
         constraint = shown_constraint(self.held.constraints[self.owners[worst]])
         state = f" from state {[int(k) for k in where]} of the batch" if len(where) else ""
@@ -177,12 +176,12 @@ class Loops(Problem):
 def _residuals(
     constraint: Constraint, model: Model, q: Any, own: Sequence[Held], G: list[Any], place: Any
 ) -> tuple[Any, list[Any]]:
-    """How far off a constraint is, with its sign turned, and rows of which that is a function of place; the errors of
-    ``constraints`` are those of small angles.
+    """The negative error of a constraint, and the rows of its position-level part. It is exact for finite rotations;
+    the errors in ``constraints`` are those of small angles.
     """
     if isinstance(constraint, Weld):
         return pose_error(place, np.eye(4)), G
-    if isinstance(constraint, Rolling):  # only its height is a matter of place
+    if isinstance(constraint, Rolling):  # only its height is a position-level constraint
         normal = times(transposed(own[0].turn), direction(constraint.normal))[..., None, :]
         return times(normal, -constraint.all_errors(model, q, own)), [normal @ G[0]]
     errors = -constraint.all_errors(model, q, own)

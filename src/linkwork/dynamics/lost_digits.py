@@ -1,9 +1,9 @@
-"""How many digits a method of forward dynamics loses to rounding on a mechanism, found by rounding otherwise.
+"""An estimate of the digits that a method of forward dynamics loses to rounding, by perturbed arithmetic.
 
-The method's text is run over numbers whose every operation errs by a little more than it must, and the results are
+The method runs over numbers whose every operation has a slightly larger error than rounding, and the results are
 compared with those of floats: stochastic arithmetic (Vignes). It takes some milliseconds for each body, so it is done
-once for a model and a method, in one state, and only where a joint's own body is light beside what it carries, or its
-centre of mass far from its frame. Long chains are left out.
+once for a model and a method, in one state, and only where a joint's own body is light compared with the bodies it
+carries, or its centre of mass is far from its frame. Long chains are skipped.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from linkwork.model.model import Model
 from linkwork.spatial import OPERATIONS
 
 LIGHT = 1e-8
-"""Where each joint's own body surely makes it move a larger share of the largest terms that can cancel, nothing is
-looked at."""
+"""No estimate is made if every joint's own body surely contributes a larger share than this to the largest terms that
+can cancel."""
 MOST_LOST = 1e-8
-"""The relative error of accelerations from which on a warning tells."""
+"""The relative error of accelerations above which a warning is given."""
 MOST_BODIES = 60
 METHODS = ("articulated_body", "composite_body", "unit_vector", "virtual_work", "constraint_force", "assembly")
 
 
 def lost_digits(method: str, model: Model, shares: Sequence[float]) -> str:
-    """What to warn of; empty if nothing. ``shares`` tell what each joint, or its body, surely moves of the largest
-    terms that can cancel there.
+    """The warning; empty if there is none. ``shares`` are lower bounds of each joint's, or its body's, own inertia
+    relative to the largest terms that can cancel there.
     """
     if method not in METHODS or len(model.bodies) > MOST_BODIES or not min(shares, default=1.0) < LIGHT:
         return ""
@@ -51,7 +51,7 @@ def lost_digits(method: str, model: Model, shares: Sequence[float]) -> str:
 
 
 def estimated_error(method: str, model: Model) -> float:
-    """The relative error of accelerations in some state; 0 where there are none."""
+    """The relative error of accelerations in a sample state; 0 if the method has no result there."""
     known = _errors(model)
     if method not in known:
         known[method] = _error(method, model)
@@ -60,7 +60,7 @@ def estimated_error(method: str, model: Model) -> float:
 
 @kept_with_model
 def _errors(model: Model) -> dict[str, float]:
-    """What has been found for each method."""
+    """The estimates for each method, kept with the model."""
     return {}
 
 
@@ -72,13 +72,13 @@ def _error(method: str, model: Model) -> float:
     state = [q, [0.0] * model.nv, rng.normal(size=model.nv).tolist(), None]
     try:
         right = evaluate(ALGORITHMS[method], model, state)[0]
-    except (ZeroDivisionError, OverflowError):  # the call itself will say that there is no result
+    except (ZeroDivisionError, OverflowError):  # the call itself will report that there is no result
         return 0.0
     try:
         others = [_rounded_otherwise(method, model, state, seed) for seed in range(2)]
     except (ZeroDivisionError, OverflowError):
         return 1.0
-    except (TypeError, AttributeError):  # a joint of a user's own that knows floats only
+    except (TypeError, AttributeError):  # a user-defined joint that supports floats only
         return 0.0
     largest = max(map(abs, right), default=0.0)
     off = max((abs(a - b) for other in others for a, b in zip(right, other, strict=True)), default=0.0)
@@ -111,8 +111,8 @@ def _operator(act: Callable[[float, float], float]) -> tuple[Callable[[Any, Any]
 
 
 class Rounded:
-    """A float whose operations err by up to three units in the last place, by chance but always in the same way: what
-    is the same in floats stays the same.
+    """A float whose operations have a pseudo-random error of up to three units in the last place. The error depends on
+    the operands only, so that equal floats stay equal.
     """
 
     __slots__ = ("seed", "value")

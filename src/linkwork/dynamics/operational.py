@@ -1,4 +1,4 @@
-"""Public functions of the operational-space inertia matrix, and of what a controller at task level needs besides."""
+"""Public functions of the operational-space inertia matrix: itself, its inverse, and force responses."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _INERTIAS = {method: f"operational_inertia/{method}" for method in OPERATIONAL}
 def operational_inertia_inverse(
     model: Model, q: ArrayLike, frames: Frames, method: str = "auto", *, out: Array | None = None
 ) -> Array:
-    """Λ⁻¹ = J M⁻¹ Jᵀ: how points accelerate under forces at them. It exists in every configuration.
+    """Λ⁻¹ = J M⁻¹ Jᵀ, which maps forces at points to their accelerations. It exists in every configuration.
 
     Args:
         model: the mechanism.
         q: configuration (..., nq).
-        frames: m names of ``model.frame_names`` or ``lw.Point`` objects, on any bodies; several may be on one.
+        frames: m names of ``model.frame_names`` or ``lw.Point`` objects, on any bodies; several may be on one body.
         method: "chang_khatib", O(nm + m²); "extended_propagator", O(n + md + m²) for tree depth d; "pv", O(n + m²);
             "sparse", O(n + md + m²d), Yᵀ D⁻¹ Y with M = Lᵀ D L, Y = L⁻ᵀ Jᵀ; "dense", J M⁻¹ Jᵀ from sparse factors of M;
-            or "auto": one of these by a rule over the tree and the points, which takes the fewest operations, or up to
-            15 % more, in nine of ten cases that were counted.
+            or "auto", which selects one of these by a rule on the tree and the points: in nine of ten cases counted,
+            the one with the fewest operations or at most 15 % more.
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., 6m, 6m), symmetric, in the frames' own axes: 1/kg, 1/(kg m), 1/(kg m²); three rows and columns for a
-        point that asks for "position" or "rotation".
+        point with axes "position" or "rotation".
 
     Raises:
         SingularError: if a joint can move without moving any inertia.
@@ -69,24 +69,24 @@ def operational_inertia(
     *,
     out: Array | None = None,
 ) -> Array:
-    """Λ = (J M⁻¹ Jᵀ)⁻¹: the inertia that is felt at points, the operational-space inertia matrix.
+    """Λ = (J M⁻¹ Jᵀ)⁻¹: the operational-space inertia matrix, the inertia felt at the points.
 
     Args:
         model: the mechanism.
         q: configuration (..., nq).
         frames: m names of ``model.frame_names`` or ``lw.Point`` objects, on any bodies.
         method: for Λ⁻¹, as in ``operational_inertia_inverse``.
-        damping: added to the diagonal of Λ⁻¹ (1/kg, 1/(kg m²)), which makes Λ exist everywhere.
-        pseudo_inverse: give the pseudo-inverse of Λ⁻¹, which is Λ where Λ exists.
+        damping: added to the diagonal of Λ⁻¹ (1/kg, 1/(kg m²)), so that Λ exists in every configuration.
+        pseudo_inverse: return the pseudo-inverse of Λ⁻¹, which equals Λ where Λ exists.
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
-        (..., 6m, 6m), symmetric, in the frames' own axes: kg, kg m, kg m²; three rows and columns for a point that
-        asks for "position" or "rotation".
+        (..., 6m, 6m), symmetric, in the frames' own axes: kg, kg m, kg m²; three rows and columns for a point with axes
+        "position" or "rotation".
 
     Raises:
-        SingularError: if the mechanism cannot move the points in all the ways asked for independently; it names the
-            points and the rank.
+        SingularError: if the mechanism cannot move the points independently in all the axes asked for (Λ⁻¹ is
+            singular); the error names the points and the rank.
 
     Example:
         >>> import linkwork as lw
@@ -125,7 +125,7 @@ def _inertia(
 
 @call.public("force_responses")
 def force_responses(model: Model, q: ArrayLike, frames: Frames, *, out: Array | None = None) -> Array:
-    """J M⁻¹: the joint accelerations that unit forces at points cause, by propagation; neither J nor M⁻¹ is formed.
+    """J M⁻¹: the joint accelerations due to unit forces at points, by propagation; neither J nor M⁻¹ is formed.
 
     Args:
         model: the mechanism.
@@ -135,7 +135,7 @@ def force_responses(model: Model, q: ArrayLike, frames: Frames, *, out: Array | 
 
     Returns:
         (..., 6m, nv): a row for each force (per N) or moment (per N m) in the frame's own axes; three rows for a
-        point that asks for "position" or "rotation". Its transpose is M⁻¹ Jᵀ.
+        point with axes "position" or "rotation". Its transpose is M⁻¹ Jᵀ.
 
     Example:
         >>> import linkwork as lw
@@ -150,12 +150,12 @@ def force_responses(model: Model, q: ArrayLike, frames: Frames, *, out: Array | 
 
 
 def chosen(asked: Asked, method: str) -> str:
-    """The method for Λ⁻¹ that is asked for, "auto" by its rule."""
+    """The method for Λ⁻¹, with "auto" resolved by its rule."""
     if method is _AUTO:
         return asked.method
     return asked.method if choice("method", method, METHODS) == _AUTO else method
 
 
 def _whole(asked: Asked) -> bool:
-    """Whether one text goes all the way to Λ: for few points on few bodies, unless rolled code is asked for."""
+    """Whether Λ is computed by a single algorithm: for few points on few bodies, unless rolled code is requested."""
     return asked.specialised and 0 < len(asked.frames) <= MOST_POINTS and current_form() != "rolled"

@@ -1,4 +1,4 @@
-"""How far a frame is from where it should be."""
+"""The error of a frame's pose with respect to a target."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from linkwork.errors import ArgumentError
 from linkwork.spatial import Mat3, Vec3, atan2, quaternion_of, sqrt, where_less
 
 _ORTHONORMAL = 1e-6
-"""How far R Rᵀ of a placement may be from the identity."""
+"""The largest deviation of a placement's R Rᵀ from the identity."""
 _IDENTITY, _LAST = np.eye(3), np.array([0.0, 0.0, 0.0, 1.0])
 
 
 @call.routed("X", "X_target", choices=("reference",))
 def pose_error(X: ArrayLike, X_target: ArrayLike, reference: str = "local", *, out: Array | None = None) -> Array:
-    """The motion that leads from a placement to a target: to first order J dq = error, with the same reference.
+    """The motion vector from a placement to a target: to first order, J dq = error, with the same reference.
 
     Args:
         X: placements (..., 4, 4), as ``lw.forward_kinematics`` gives them.
-        X_target: where they should be (..., 4, 4).
-        reference: the axes and the origin that the error is seen from, as in ``lw.jacobian``: "local" (those of X),
+        X_target: target placements (..., 4, 4).
+        reference: the axes and origin in which the error is expressed, as in ``lw.jacobian``: "local" (those of X),
             "world" or "local_world_aligned" (the world's axes at the origin of X).
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
-        (..., 6): the way of the origin (m), and the rotation by the shorter way, as an axis times an angle (rad). In
-        "local" and "local_world_aligned" their lengths are how far off the placement is.
+        (..., 6): the displacement of the origin (m), and the rotation vector of the shorter rotation, axis times angle
+        (rad). In "local" and "local_world_aligned" their norms are the distance and angle between the placements.
 
     Example:
         >>> import linkwork as lw
@@ -50,7 +50,7 @@ def pose_error(X: ArrayLike, X_target: ArrayLike, reference: str = "local", *, o
     text = _compiled(choice("reference", reference, REFERENCES))
     if is_traced(X) or is_traced(X_target):
         return _errors(X, X_target, reference)
-    found: Array | None = text.quick(out, X, X_target)  # which are placements then
+    found: Array | None = text.quick(out, X, X_target)  # not None only for valid placements
     if found is not None:
         call.keep_route(pose_error, None, (X, X_target), (reference,), text.holder, (None, None))
     else:
@@ -76,7 +76,7 @@ def as_placements(what: str, value: Any, shape: tuple[int, ...] = (4, 4)) -> Arr
 
 @np.errstate(all="ignore")
 def _are_placements(found: Array) -> NDArray[np.bool_]:
-    """Which of them have a rotation, and a last row of 0, 0, 0, 1."""
+    """Which of them have a valid rotation, and the last row 0, 0, 0, 1."""
     turn = found[..., :3, :3]
     off = np.abs(turn @ np.swapaxes(turn, -1, -2) - _IDENTITY).max(axis=(-2, -1))
     good: NDArray[np.bool_] = (off <= _ORTHONORMAL) & (found[..., 3, :] == _LAST).all(axis=-1)
@@ -84,7 +84,7 @@ def _are_placements(found: Array) -> NDArray[np.bool_]:
 
 
 def _refuse(what: str, found: Array) -> NoReturn:
-    """Say what is wrong with the first that is no placement."""
+    """Raise an error that says what is wrong with the first invalid placement."""
     if not np.isfinite(found).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(found))[0])
         raise ArgumentError(f"{what}{list(where)} is {found[where]}; it must be finite")
@@ -96,7 +96,7 @@ def _refuse(what: str, found: Array) -> NoReturn:
     )
 
 
-# The text
+# The algorithm, over arrays
 
 
 @cache
@@ -110,7 +110,7 @@ def _compiled(reference: str) -> CompiledFunction:
 
 
 def _is_placement(X: Any) -> Any:
-    """1 for a placement, 0 for what is none, by which nothing can be divided."""
+    """1 for a valid placement, 0 otherwise, so that dividing by it leaves no finite number."""
     rows = numbers(X).tolist()
     turn = _rotation(rows)
     product = (turn * turn.transpose()).numbers()
@@ -124,7 +124,7 @@ def _is_placement(X: Any) -> Any:
 
 
 def _errors(X: Any, X_target: Any, reference: str) -> Any:
-    """Of traced placements (..., 4, 4)."""
+    """The errors of traced placements (..., 4, 4)."""
     given = {"X": numbers(X), "X_target": numbers(X_target)}
     for name, items in given.items():
         if items.shape[-2:] != (4, 4):
@@ -136,7 +136,7 @@ def _errors(X: Any, X_target: Any, reference: str) -> Any:
 
 
 def _error(X: Any, X_target: Any, reference: str) -> Any:
-    """Of one traced placement."""
+    """The error of one traced placement."""
     here, there = numbers(X).tolist(), numbers(X_target).tolist()
     R, turn = error_in_world(here, there, "pose")
     place = Vec3(*(row[3] for row in here[:3]))
@@ -151,8 +151,8 @@ def _error(X: Any, X_target: Any, reference: str) -> Any:
 
 
 def error_in_world(here: Any, there: Any, axes: str) -> list[Vec3]:
-    """The way of the origin, and the rotation, in the world's axes, as far as a point with these axes asks for them;
-    placements as rows of scalars.
+    """The displacement of the origin and the rotation vector, in the world's axes, as far as the point's ``axes``
+    include them; placements are rows of scalars.
     """
     found = []
     if axes != "rotation":
@@ -167,7 +167,7 @@ def _rotation(rows: Any) -> Mat3:
 
 
 def _rotation_vector(rotation: Mat3) -> Vec3:
-    """The axis times the angle, no longer than pi."""
+    """The rotation vector, axis times angle, of length at most pi."""
     q = quaternion_of(rotation)
     sine = sqrt(q.x * q.x + q.y * q.y + q.z * q.z)
     factor = where_less(0.0, sine, 2.0 * atan2(sine, q.w) / where_less(0.0, sine, sine, 1.0), 0.0)

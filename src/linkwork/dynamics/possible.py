@@ -1,4 +1,4 @@
-"""Which parameters of a mechanism can be: what code finds in passing, and what is said of those that cannot."""
+"""Physical consistency of a mechanism's parameters: fast checks in compiled code, and errors for impossible values."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 _IMPOSSIBLE, _OFF = -1e-6, 1e-6
 _WARPED, _SUMMED = 1e-13, 8
-"""What ``warp`` may be, for the joints whose placements are summed up, without any of these being ``_OFF``."""
+"""``warp`` may sum to this over the placements of so many joints without any of them being off by ``_OFF``."""
 _MANY = 200
-"""Sets of parameters from which on code looks at them first, and NumPy only at those that it doubts."""
+"""The number of parameter sets from which on compiled code checks them first, and NumPy only those in doubt."""
 _TOGETHER = 1000
-"""Sets that NumPy looks at at a time."""
+"""Parameter sets that NumPy checks at a time."""
 
 
 def shapes_of(model: Model) -> dict[str, tuple[int, ...]]:
-    """What may be data, for one state."""
+    """The shapes, for one state, of parameters that can be passed as data."""
     bodies, joints = len(model.bodies), (model.nv,)
     return {"inertias": (bodies, 10), "armature": joints, "damping": joints, "friction": joints,
             "placements": (bodies, 4, 4)}  # fmt: skip
 
 
 def fitness(inertias: Any) -> tuple[Any, Any]:
-    """Of inertias (..., nbodies, 10): the least mass, -1 for a body without mass that has a first moment; and the least
-    of what is not negative for a body that can be: the minors of the second moment of mass about the centre, in units
-    of its trace, or of what it is made of where that is next to nothing or negative.
+    """For inertias (..., nbodies, 10): the least mass, -1 for a massless body with a first moment; and the least of the
+    numbers that are not negative for a possible body, the minors of the second moment of mass about the centre of mass.
+    These are relative to its trace, or to the magnitude of its terms where the trace is negligible or negative.
     """
     m = inertias[..., 0]
     x, y, z = inertias[..., 1], inertias[..., 2], inertias[..., 3]
@@ -62,9 +62,10 @@ def fitness(inertias: Any) -> tuple[Any, Any]:
 
 
 def soundness(clear: bool, inertia: Any) -> list[Any]:
-    """Of a body's ten numbers, numbers that are positive if it clearly can be, by few operations: mass, and the pivots
-    of the second moment about the centre, times those before them instead of divided. A body that is flat, a point, or
-    without mass in the model is not ``clear``: it has no such pivots, and is judged by ``fitness``.
+    """For a body's ten parameters: numbers that are all positive if the body is clearly possible, by few operations.
+    They are the mass and the pivots of the second moment about the centre of mass, multiplied by the previous pivots
+    instead of divided. A body that is flat, a point, or massless in the model is not ``clear``: it has no such pivots,
+    and is checked by ``fitness``.
     """
     if not clear:
         mass, least = fitness(inertia)
@@ -78,7 +79,7 @@ def soundness(clear: bool, inertia: Any) -> list[Any]:
 
 
 def _least(values: Sequence[Any]) -> Any:
-    """The least of them, by pairs, which do not wait for each other."""
+    """The least of them, by a pairwise reduction, whose operations are independent."""
     while len(values) > 1:
         rest = values[len(values) // 2 * 2 :]
         values = [*map(np.minimum, values[0:-1:2], values[1::2]), *rest]
@@ -86,7 +87,7 @@ def _least(values: Sequence[Any]) -> Any:
 
 
 def guard(model: Model, given: Mapping[str, Any]) -> Any:
-    """Zero, or no number if a parameter of the mechanism cannot be; body by body, so that little is kept at a time."""
+    """Zero, or nan if a parameter of the mechanism is impossible; body by body, so that few values are live."""
     least, warped = [], 0.0
     for k, body in enumerate(model.bodies):
         parts = []
@@ -106,12 +107,12 @@ def guard(model: Model, given: Mapping[str, Any]) -> Any:
 
 
 def check_inertias(model: Model, inertias: Array) -> None:
-    """An error for a mass that cannot be, and a warning of an inertia that no body has."""
+    """Raise an error for an impossible mass; warn of an inertia that no body can have."""
     every, doubted = _doubted(model, "inertias", inertias)
     for first in range(0, len(doubted), _TOGETHER):
         sets = doubted[first : first + _TOGETHER]
         some = every[sets]
-        with np.errstate(over="ignore", invalid="ignore"):  # by numbers that cannot be
+        with np.errstate(over="ignore", invalid="ignore"):  # from impossible numbers
             own, minors = fitness(some)
         for k, body in np.argwhere((own < 0.0) | (minors < _IMPOSSIBLE)).tolist():
             where = "" if inertias.ndim == 2 else f"[{', '.join(map(str, _index(inertias, int(sets[k]))))}]"
@@ -130,8 +131,8 @@ def _index(inertias: Array, flat: int) -> tuple[int, ...]:
 
 
 def _doubted(model: Model, name: str, given: Array) -> tuple[Array, NDArray[np.intp]]:
-    """Sets of a parameter (sets, ...), those of a broadcast once, and which of them may be impossible: all, or those
-    that code doubts, if they are many.
+    """The sets of a parameter (sets, ...), without the repetitions of a broadcast, and the indices of those that may be
+    impossible: all, or, for many sets, those that compiled code doubts.
     """
     every = _each_once(model, name, given)
     if not _many(every):
@@ -149,7 +150,7 @@ def _each_once(model: Model, name: str, given: Array) -> Array:
 
 
 def _look(model: Model, name: str) -> CompiledFunction:
-    """Code that looks at a parameter: no number for a set that may be impossible."""
+    """Compiled code that checks a parameter; nan for a set that may be impossible."""
     from linkwork.compiled.law import law
 
     known, key, shapes = model._memo.laws, ("possible", name), {name: shapes_of(model)[name]}
@@ -160,7 +161,7 @@ def _look(model: Model, name: str) -> CompiledFunction:
 
 
 def _clear(model: Model, name: str, given: Array) -> bool:
-    """Whether code finds all of many sets possible, and finite."""
+    """Whether compiled code finds all of many sets possible and finite."""
     every = _each_once(model, name, given)
     if not _many(every):
         return False
@@ -169,7 +170,7 @@ def _clear(model: Model, name: str, given: Array) -> bool:
 
 
 def check_parameters(model: Model, given: Mapping[str, Array]) -> None:
-    """An error for what cannot be; a warning of an inertia that no body has, which is used as it is."""
+    """Raise an error for impossible values; warn of an inertia that no body can have, which is used all the same."""
     given = {name: numbers_of for name, numbers_of in given.items() if not _clear(model, name, numbers_of)}
     for name, numbers_of in given.items():
         finite_array(name, numbers_of)
@@ -186,8 +187,8 @@ def check_parameters(model: Model, given: Mapping[str, Array]) -> None:
 
 
 def skewness(places: Any) -> Any:
-    """How far placements (..., nbodies, 4, 4) are off a rotation and a position: the sum of squares of all that would
-    be zero.
+    """The deviation of placements (..., nbodies, 4, 4) from a rotation and a position: the sum of squares of all terms
+    that should be zero.
     """
     x, y = places[..., 0, :3], places[..., 1, :3]
     z = np.stack([x[..., i] * y[..., j] - x[..., j] * y[..., i] for i, j in ((1, 2), (2, 0), (0, 1))], axis=-1)
@@ -201,11 +202,11 @@ def skewness(places: Any) -> Any:
 
 
 def warp(place: Any) -> Any:
-    """How far a placement (4, 4) is off a rotation and a position, by few operations: never negative, so that it can be
-    summed up, and more than a seventh of ``skewness`` if it is small.
+    """The deviation of a placement (4, 4) from a rotation and a position, by few operations. It is never negative, so
+    that it can be summed, and more than a seventh of ``skewness`` if it is small.
 
-    If s are the singular values of its matrix R, it is (Σs² - 1)/2 - det R + (Σs² - 3)²/8, which is zero where all of
-    them are 1 and det R is positive, nowhere else, and Σ(s - 1)² nearby; and the squares of what else would be zero.
+    With s the singular values of its matrix R, it is (Σs² - 1)/2 - det R + (Σs² - 3)²/8, which is zero only where all
+    of them are 1 and det R is positive, and Σ(s - 1)² nearby; plus the squares of the other terms that should be zero.
     """
     (a, b, c), (d, e, f), (g, h, i), last = (place[k, :3] for k in range(4))
     det = a * (e * i - f * h) + b * (f * g - d * i) + c * (d * h - e * g)
@@ -216,7 +217,7 @@ def warp(place: Any) -> Any:
 
 
 def check_placements(model: Model, places: Array) -> None:
-    """An error for one that is no rotation and position."""
+    """Raise an error for a placement that is not a rotation and a position."""
     every, doubted = _doubted(model, "placements", places)
     for first in range(0, len(doubted), _TOGETHER):
         some = every[doubted[first : first + _TOGETHER]]

@@ -1,6 +1,6 @@
-"""Public functions of products with derivatives of dynamics: a gradient that goes back, a change that goes forward.
+"""Public functions of Jacobian products of dynamics: in reverse mode (vjp) and in forward mode (jvp).
 
-Each takes a few times the function itself and O(n), where a matrix of derivatives has nv² numbers.
+Each costs a few times the function itself, O(n), whereas a matrix of derivatives has nv² entries.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def inverse_dynamics_vjp(
     *,
     out: tuple[Array, ...] | None = None,
 ) -> tuple[Array, ...]:
-    """A vector times the derivatives of ``lw.inverse_dynamics``, O(n): how a scalar varies with q, v, ... through tau.
+    """The gradient of a scalar through ``lw.inverse_dynamics``: a vector times its derivatives, O(n).
 
     Args:
         model: the mechanism.
@@ -42,9 +42,9 @@ def inverse_dynamics_vjp(
         v: velocity (..., nv).
         a: acceleration (..., nv).
         weights: the derivative of the scalar with respect to tau (..., nv).
-        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); none if
+        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); zero if
             left out.
-        wrt: with respect to what, of "q", "v", "a", "f_ext" and "parameters" (``model.inertial_parameters``).
+        wrt: which gradients to compute: "q", "v", "a", "f_ext" and "parameters" (``model.inertial_parameters``).
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
@@ -75,7 +75,7 @@ def forward_dynamics_vjp(
     *,
     out: tuple[Array, ...] | None = None,
 ) -> tuple[Array, ...]:
-    """A vector times the derivatives of ``lw.forward_dynamics``, O(n): how a scalar varies with q, v, ... through a.
+    """The gradient of a scalar through ``lw.forward_dynamics``: a vector times its derivatives, O(n).
 
     Args:
         model: the mechanism.
@@ -83,9 +83,9 @@ def forward_dynamics_vjp(
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m.
         weights: the derivative of the scalar with respect to the acceleration (..., nv).
-        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); none if
+        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); zero if
             left out.
-        wrt: with respect to what, of "q", "v", "tau", "f_ext" and "parameters" (``model.inertial_parameters``).
+        wrt: which gradients to compute: "q", "v", "tau", "f_ext" and "parameters" (``model.inertial_parameters``).
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
@@ -93,7 +93,7 @@ def forward_dynamics_vjp(
         (..., nbodies, 6) for f_ext; (..., nbodies, 10) for parameters.
 
     Raises:
-        SingularError: if a joint can move without moving any inertia; it is named.
+        SingularError: if a joint can move without moving any inertia; the error names it.
 
     Example:
         >>> import linkwork as lw
@@ -122,7 +122,7 @@ def inverse_dynamics_jvp(
     *,
     out: Array | None = None,
 ) -> Array:
-    """The derivatives of ``lw.inverse_dynamics`` times a vector, O(n): how tau changes as its arguments change.
+    """The directional derivative of ``lw.inverse_dynamics``: its derivatives times a vector, O(n).
 
     Args:
         model: the mechanism.
@@ -130,12 +130,12 @@ def inverse_dynamics_jvp(
         v: velocity (..., nv).
         a: acceleration (..., nv).
         dq: rate of change of q, in the tangent space (..., nv); zero if left out.
-        dv: that of v (..., nv); zero if left out.
-        da: that of a (..., nv); zero if left out.
-        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); none if
+        dv: rate of change of v (..., nv); zero if left out.
+        da: rate of change of a (..., nv); zero if left out.
+        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); zero if
             left out.
         df_ext: rate of change of f_ext (..., nbodies, 6); zero if left out.
-        dparameters: that of ``model.inertial_parameters`` (..., nbodies, 10); zero if left out.
+        dparameters: rate of change of ``model.inertial_parameters`` (..., nbodies, 10); zero if left out.
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
@@ -165,7 +165,7 @@ def forward_dynamics_jvp(
     *,
     out: Array | None = None,
 ) -> Array:
-    """The derivatives of ``lw.forward_dynamics`` times a vector, O(n): how the acceleration changes with its arguments.
+    """The directional derivative of ``lw.forward_dynamics``: its derivatives times a vector, O(n).
 
     Args:
         model: the mechanism.
@@ -173,19 +173,19 @@ def forward_dynamics_jvp(
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m.
         dq: rate of change of q, in the tangent space (..., nv); zero if left out.
-        dv: that of v (..., nv); zero if left out.
-        dtau: that of tau (..., nv); zero if left out.
-        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); none if
+        dv: rate of change of v (..., nv); zero if left out.
+        dtau: rate of change of tau (..., nv); zero if left out.
+        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); zero if
             left out.
         df_ext: rate of change of f_ext (..., nbodies, 6); zero if left out.
-        dparameters: that of ``model.inertial_parameters`` (..., nbodies, 10); zero if left out.
+        dparameters: rate of change of ``model.inertial_parameters`` (..., nbodies, 10); zero if left out.
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         The rate of change of the acceleration (..., nv).
 
     Raises:
-        SingularError: if a joint can move without moving any inertia; it is named.
+        SingularError: if a joint can move without moving any inertia; the error names it.
 
     Example:
         >>> import linkwork as lw
@@ -207,7 +207,7 @@ def _pulled_back(name: str, model: Model, wrt: Sequence[str], out: Any, *values:
 
 
 def _alone(algorithm: Algorithm, out: Any) -> Any:
-    """What holds the only result, if there is one."""
+    """The array of ``out`` for an algorithm with a single result."""
     single = len(algorithm.results) == 1 and isinstance(out, tuple) and len(out) == 1
     if out is not None and len(algorithm.results) == 1 and not single:
         raise ArgumentError(f"out must be a tuple of 1 array, one for each result, not {type(out).__name__}")
@@ -236,7 +236,7 @@ def _pushed_forward(
 ) -> Array:
     check_model(model)
     given = [np.zeros(model.nv) if change is None else change for change in changes]
-    if (f_ext is None) != (df_ext is None):  # code for both, or for neither
+    if (f_ext is None) != (df_ext is None):  # the code takes both or neither
         nothing = np.zeros((len(model.bodies), 6))
         f_ext, df_ext = (nothing if forces is None else forces for forces in (f_ext, df_ext))
     if dparameters is None:

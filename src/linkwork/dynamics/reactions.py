@@ -1,4 +1,4 @@
-"""Accelerations, or the forces that a motion takes, together with what the joints transmit."""
+"""Forward and inverse dynamics together with the wrenches that the joints transmit."""
 
 from __future__ import annotations
 
@@ -41,26 +41,26 @@ def forward_dynamics_and_reactions(
     *,
     out: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
-    """Accelerations, and the wrench that every joint transmits to the body it carries.
+    """Forward dynamics, and the wrench that every joint transmits to the body it carries.
 
-    The wrench holds constraint forces and joint forces together: with gravity, f_ext and the wrenches of its
-    children's joints (reversed) it is all that acts on the body. A fixed joint transmits six numbers of constraint; a
-    free joint tau alone. An armature r stands between tau and the body, which feels tau - r a along the joint's own
-    motions.
+    A joint's wrench is the sum of its constraint force and its joint force. Together with gravity, f_ext and the
+    reversed wrenches of its children's joints it is the total force on the body. All six components of a fixed joint's
+    wrench are constraint force; a free joint transmits tau alone. With an armature r, the body feels tau - r a along
+    the joint's motion subspace.
 
     Args:
         model: the mechanism.
         q: configuration (..., nq).
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m.
-        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); none if
+        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); zero if
             left out.
-        method: "articulated_body" (the faster one), or "virtual_work", for which the wrenches are the unknowns
-            themselves. Virtual work is the more accurate where a light body floats at the root, the less where a body
-            is far lighter than its neighbours, of which it warns; every body needs an inertia.
-        frame: where the wrenches are seen from: "child" (the frame of the body that the joint carries, which is also
-            the joint's own), "parent" (the frame of the body that carries the joint), "world", or any frame's name, or
-            an ``lw.Point``. Moments are about the origin of that frame.
+        method: "articulated_body" (the faster one), or "virtual_work", whose unknowns are these wrenches. Virtual work
+            is more accurate where a light body floats at the root, and less accurate where a body is far lighter than
+            its neighbours, in which case it warns; every body needs an inertia.
+        frame: the frame in which the wrenches are expressed: "child" (the frame of the body that the joint carries,
+            which is also the joint's own), "parent" (the frame of the body that carries the joint), "world", the name
+            of any frame, or an ``lw.Point``. Moments are about the origin of that frame.
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
@@ -68,8 +68,8 @@ def forward_dynamics_and_reactions(
         ``model.joint_names``.
 
     Raises:
-        SingularError: if a joint can move without moving any inertia, or, by virtual work, if a body has no inertia;
-            it is named.
+        SingularError: if a joint can move without moving any inertia, or, for virtual work, if a body has no inertia;
+            the error names it.
 
     Example:
         >>> import linkwork as lw
@@ -103,10 +103,10 @@ def inverse_dynamics_and_reactions(
     *,
     out: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
-    """The joint forces that a motion takes, and the wrench that every joint transmits to the body it carries.
+    """Inverse dynamics, and the wrench that every joint transmits to the body it carries.
 
-    The wrench is what ``forward_dynamics_and_reactions`` has at the same motion: constraint forces and joint forces
-    together. At rest it is what a bearing, or a sensor in a wrist, bears of the weight beyond it.
+    The wrenches are those of ``forward_dynamics_and_reactions`` for the same motion: constraint force plus joint force.
+    At rest they are the loads that a bearing, or a force sensor in a wrist, carries from the bodies beyond it.
 
     Args:
         model: the mechanism.
@@ -114,10 +114,10 @@ def inverse_dynamics_and_reactions(
         v: velocity (..., nv).
         a: acceleration (..., nv).
         f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6), as
-            ``lw.external_wrench`` makes it; none if left out.
-        frame: where the wrenches are seen from: "child" (the frame of the body that the joint carries, which is also
-            the joint's own), "parent" (the frame of the body that carries the joint), "world", or any frame's name, or
-            an ``lw.Point``. Moments are about the origin of that frame.
+            ``lw.external_wrench`` returns it; zero if left out.
+        frame: the frame in which the wrenches are expressed: "child" (the frame of the body that the joint carries,
+            which is also the joint's own), "parent" (the frame of the body that carries the joint), "world", the name
+            of any frame, or an ``lw.Point``. Moments are about the origin of that frame.
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
@@ -149,8 +149,8 @@ def _seen(
     model: Model, q: ArrayLike, v: ArrayLike, third: ArrayLike, f_ext: ArrayLike | None, method: str,
     frame: str | Point, *, out: tuple[Array, Array] | None,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """The same as a frame of the model, or a point, sees it: by one kernel, for few bodies. ``third`` is tau of a
-    method of forward dynamics, or a of inverse dynamics.
+    """The results with wrenches expressed in a frame of the model or at a point, by one kernel for few bodies.
+    ``third`` is tau for a method of forward dynamics, a for inverse dynamics.
     """
     if not (type(model) is Model and type(frame) in (str, Point) and frame in model._memo.frames):
         is_frame(model, frame)
@@ -190,7 +190,7 @@ def _seen(
 
 
 def _law(asked: Asked, method: str, whole: Callable[..., Any], loaded: bool) -> CompiledFunction:
-    """The kernel, with the point's offset as the last argument if it has one."""
+    """The kernel. The point's offset, if it has one, is the last argument."""
     from linkwork.compiled.law import law
 
     model, known = asked.model, asked.model._memo.laws
@@ -212,7 +212,7 @@ def _law(asked: Asked, method: str, whole: Callable[..., Any], loaded: bool) -> 
 
 
 def is_frame(model: Model, frame: str | Point) -> bool:
-    """Whether it is a frame of the model; an error if it is nothing that wrenches are seen from."""
+    """Whether ``frame`` is a frame of the model rather than "child", "parent" or "world"; an error if it is neither."""
     check_model(model)
     name = frame.frame if isinstance(frame, Point) else frame
     if isinstance(name, str) and (name in FRAMES or name in model.frame_names):
@@ -223,8 +223,8 @@ def is_frame(model: Model, frame: str | Point) -> bool:
 
 
 def seen_from(frame: str | Point, model: Model, q: ArrayLike, out: Any, *found: Array, apart: Mapping[str, Any]) -> Any:
-    """What was found, the last of it wrenches about the world's origin, which a frame sees; it is put into ``out``,
-    which must not overlap what is to stay ``apart``.
+    """``found`` with its last array, wrenches about the world's origin, expressed in a frame. The results are written
+    to ``out``, which must not overlap the arrays in ``apart``.
     """
     *others, wrenches = found
     seen = from_frame(model, q, frame, wrenches)

@@ -1,4 +1,4 @@
-"""What a search over configurations varies, and within which limits."""
+"""The coordinates that a search over configurations varies, and their limits."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from linkwork.model.model import Model
 UNBOUNDED = 1e300
 """Stands for no limit."""
 _ROUNDING = 1e-6
-"""How far out of its limits a coordinate may be without a word, m or rad: float32 has no more digits."""
+"""How far outside its limits a coordinate may be without a warning, m or rad: the precision of float32."""
 
 
 class Follower(NamedTuple):
-    """A joint of one degree of freedom that is where another puts it, q = ratio · q of the leader + offset; both by
-    their number among the joints. One that is held still is its own leader, with ratio 0.
+    """A joint of one degree of freedom that follows another, q = ratio · q of the leader + offset; both are joint
+    indices. A joint that is held still is its own leader, with ratio 0.
     """
 
     joint: int
@@ -33,7 +33,7 @@ class Follower(NamedTuple):
     offset: float
 
     def leads(self, lower: float, upper: float) -> tuple[float, float]:
-        """Where the leader is when it is within limits, with rounding, too."""
+        """The range of the leader that keeps the follower within limits, with rounding taken into account."""
         ends = sorted((end - self.offset) / self.ratio for end in (lower, upper))
         for k, inward in ((0, np.inf), (1, -np.inf)):
             while np.isfinite(ends[k]) and not lower <= self.ratio * ends[k] + self.offset <= upper:
@@ -42,7 +42,7 @@ class Follower(NamedTuple):
 
 
 def followers(model: Model) -> list[Follower]:
-    """The joints that follow others by the model's own couplings, each by the one that follows none."""
+    """The joints that follow others by the model's couplings, each with a leader that follows none."""
     found: dict[int, Follower] = {}
     for one in model.constraints:
         if not isinstance(one, Coupling):
@@ -53,7 +53,7 @@ def followers(model: Model) -> list[Follower]:
                 joint, found[leader].leader, ratio * found[leader].ratio, ratio * found[leader].offset + offset
             )  # fmt: skip
         if joint in found or (joint == leader and ratio) or model.nq <= len(found) + 1:
-            continue  # led by two others, or in a circle
+            continue  # follows two leaders, or the couplings form a cycle
         for key, each in found.items():
             if each.leader == joint:
                 found[key] = Follower(key, leader, each.ratio * ratio, each.ratio * offset + each.offset)
@@ -62,15 +62,15 @@ def followers(model: Model) -> list[Follower]:
 
 
 class Coordinates:
-    """The coordinates that some bodies' placements depend on, and those that do not matter and stay as they are.
+    """The coordinates on which some bodies' placements depend; the others are kept fixed.
 
-    Joints that follow others (``followers``) are no coordinates: they are where these put them.
+    Joints that follow others (``followers``) are not coordinates: they are computed from their leaders.
 
     Attributes:
-        q, v: which numbers of a configuration, and which degrees of freedom, matter.
-        plain: of these, pairs (place among v, place among q) of coordinates that are limited and stepped as they are;
-            ``turning`` are places among v of all others, which belong to quaternions and the like, and ``sliding``
-            those of these that move without turning.
+        q, v: the indices in the configuration and in the velocity of these coordinates.
+        plain: pairs (index in v, index in q) of coordinates with their own limits, for which a step is an addition;
+            ``turning`` are the indices in v of all others, which belong to quaternions and the like, and ``sliding``
+            those of them that translate without rotation.
     """
 
     def __init__(self, model: Model, bodies: Sequence[int], followers: Sequence[Follower] = ()) -> None:
@@ -103,7 +103,7 @@ class Coordinates:
         self._order = _order([*self.q, *self._resting, *following], model.nq)
         self._rates = _order(self.v, model.nv)
         place = {k: i for i, k in enumerate([*self.q, *self._resting])}
-        self._leaders = [place.get(model.q_start[each.leader], 0) for each in followers]  # any, for one that is held
+        self._leaders = [place.get(model.q_start[each.leader], 0) for each in followers]  # any, if the ratio is 0
         self._ratios = np.array([each.ratio for each in followers])
         self._offsets = np.array([each.offset for each in followers])
         column = {k: i for i, k in enumerate(self.v)}
@@ -114,7 +114,7 @@ class Coordinates:
             row[at] = each.ratio
 
     def whole(self, own: Any, q0: Any) -> Any:
-        """A configuration, of which all that does not matter is that of q0."""
+        """The full configuration: the coordinates ``own``, with the others from q0."""
         found = own
         if self._resting:
             rest = np.broadcast_to(q0[..., self._resting], (*own.shape[:-1], len(self._resting)))
@@ -124,12 +124,12 @@ class Coordinates:
         return found[..., self._order]
 
     def columns(self, J: Any) -> Any:
-        """Those of J (..., r, nv) that matter (..., r, v), with what follows them."""
+        """The columns of J (..., r, nv) for the coordinates (..., r, v), with those of their followers added."""
         found = J[..., self.v]
         return found + J[..., self._moved] @ self._shares if self._moved else found
 
     def limits(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        """Limits (q) within which what follows is within its own, too, if there are any such."""
+        """Limits (q) that also keep followers within theirs, if such limits exist."""
         low, high, place = lower[self.q], upper[self.q], {k: i for i, k in enumerate(self.q)}
         for each in self.followers:
             k, start = place.get(self.model.q_start[each.leader]), self.model.q_start[each.joint]
@@ -148,7 +148,7 @@ class Coordinates:
         return integrate(self.model, self.whole(own, q0), rates)[..., self.q]
 
     def anew(self, drawn: Any, q0: Any) -> Any:
-        """Coordinates to begin with: drawn ones (..., v), or q0 turned by these."""
+        """Initial coordinates: the sampled ones (..., v), or q0 rotated by them."""
         if not self.turning:
             return drawn
         place = dict(self.plain)
@@ -160,15 +160,13 @@ class Coordinates:
         return joined[..., [back[j] if j in back else len(self.v) + j for j in range(len(self.q))]]
 
     def difference(self, own: Any, q: Any, other: Any) -> Any:
-        """What leads from coordinates, in the configuration q, to another configuration (..., v)."""
+        """The displacement (..., v) from coordinates, those of configuration q, to another configuration."""
         if not self.turning:
             return other[..., self.q] - own
         return difference(self.model, q, other)[..., self.v]
 
     def rates(self, found: Any, others: Any) -> Any:
-        """Degrees of freedom (..., v), from what is found for coordinates (..., q), and others where these are no plain
-        ones.
-        """
+        """Values per degree of freedom (..., v): ``found`` (..., q) for plain coordinates, ``others`` for the rest."""
         if not self.turning:
             return found
         place = dict(self.plain)
@@ -177,21 +175,21 @@ class Coordinates:
 
 
 def _sliding(joint: Joint) -> list[int]:
-    """Which degrees of freedom move a body without turning it."""
+    """The degrees of freedom that translate a body without rotating it."""
     columns = joint.subspace(joint.neutral()).columns()
     return [k for k, column in enumerate(columns) if not any(column.angular.numbers())]
 
 
 def _order(first: Sequence[int], count: int) -> list[int]:
-    """Where the numbers are in a list of those that come first and then all others."""
+    """The index of each number in the list of those in ``first`` followed by all others."""
     listed = [*first, *(k for k in range(count) if k not in set(first))]
     return [listed.index(k) for k in range(count)]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a search keeps to, over the coordinates that matter: ``low`` and ``high`` (q), which are ``UNBOUNDED`` where
-    there is no limit, and the ranges that starts are taken from, ``base`` and ``span`` (v).
+    """The limits of a search over its coordinates: ``low`` and ``high`` (q), ``UNBOUNDED`` where there is no limit, and
+    the ranges from which starts are sampled, ``base`` and ``span`` (v).
     """
 
     low: Array
@@ -201,7 +199,7 @@ class Limits:
 
     @staticmethod
     def of(coordinates: Coordinates, lower: Array, upper: Array, kept: bool, length: float) -> Limits:
-        """Those of a model, if they are ``kept``; ``length`` (m) is what a slider without limits starts within."""
+        """The model's limits, if they are ``kept``; ``length`` (m) is the range of starts for unlimited sliders."""
         low, high = coordinates.limits(lower, upper)
         inside = (low <= high) & kept
         low, high = np.where(inside, low, -UNBOUNDED), np.where(inside, high, UNBOUNDED)
@@ -217,8 +215,8 @@ class Limits:
 
 
 def begun_within(model: Model, name: str, q: Array, followers: Sequence[Follower] = ()) -> Array:
-    """Configurations (..., nq) that a search begins with, brought within the limits; a warning names the first
-    coordinate that was further out than rounding: mostly its unit is another. What follows others begins with these.
+    """Initial configurations (..., nq) of a search, clamped to the limits. A warning names the first coordinate outside
+    by more than rounding, mostly because of a wrong unit. Followers are not checked: their leaders place them.
     """
     inside, asked = within_limits(model, q), np.ones(model.nq, dtype=bool)
     asked[[model.q_start[each.joint] for each in followers]] = False
@@ -235,7 +233,7 @@ def begun_within(model: Model, name: str, q: Array, followers: Sequence[Follower
 
 
 def within_limits(model: Model, q: Array) -> Array:
-    """Configurations with all coordinates that have limits within them."""
+    """Configurations with all limited coordinates clamped to their limits."""
     lower, upper = model.lower_limit, model.upper_limit
     plain = [body.joint.nq == body.joint.nv for body in model.bodies for _ in range(body.joint.nq)]
     limited = np.array(plain, dtype=bool) & (lower <= upper)

@@ -1,4 +1,4 @@
-"""What searches of ``least_squares`` for a model have in common: residuals, how large they are, and code."""
+"""The common part of searches with ``least_squares`` for a model: residuals, their scale, and compiled code."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from linkwork.model.model import Frame, Model
 from linkwork.properties import cached_property
 
 _FIRST_DAMPING, _FIRST_PULL = 0.5, 1e-2
-"""λ and the weight of a posture at first, over the mean square of J's singular values."""
+"""The initial λ and weight of a posture, relative to the mean square of J's singular values."""
 _PROBES = 32
-"""Configurations by which J is measured."""
+"""Sample configurations at which J is evaluated for its scale."""
 
 
 class Problem(ABC):
     """Residuals over the configurations of a model that are to become zero.
 
     Attributes:
-        coordinates: that matter.
-        groups: the residuals whose length must be within a tolerance.
-        posture: whether the configuration is to stay near one.
-        size: the mean square of the singular values of J, weighted as the residuals are by default.
+        coordinates: those that the residuals depend on.
+        groups: the residuals whose norm must be within a tolerance.
+        posture: whether the configuration should stay near a posture.
+        size: the mean square of the singular values of J, with the default weights of the residuals.
     """
 
     name: str
@@ -54,25 +54,25 @@ class Problem(ABC):
 
     @abstractmethod
     def residuals(self, q: Any, argument: Any) -> tuple[Any, Any]:
-        """e (..., r) and J (..., r, nv), minus its derivative, for an argument of the problem."""
+        """e (..., r) and J = -∂e/∂q (..., r, nv), for the problem's argument."""
 
     @property
     @abstractmethod
     def argument(self) -> tuple[str, Shape]:
-        """The name and the shape of that argument."""
+        """The name and shape of the problem's argument."""
 
     @property
     @abstractmethod
     def what(self) -> tuple[object, ...]:
-        """What code follows from besides the model and the frames."""
+        """The data that determine the compiled code, besides the model and the frames."""
 
     @property
     @abstractmethod
     def is_compiled(self) -> bool:
-        """Whether one kernel is made of it; a mechanism may have too many bodies."""
+        """Whether one kernel is compiled for it; not for mechanisms of too many bodies."""
 
     def configurations(self) -> Array:
-        """Some, over all of the limits."""
+        """Sample configurations spread over the limits."""
         own, model = self.coordinates, self.model
         limits = Limits.of(own, model.lower_limit, model.upper_limit, True, 1.0)
         rest = np.tile(neutral(model), (_PROBES, 1))
@@ -80,9 +80,8 @@ class Problem(ABC):
         return np.asarray(own.whole(drawn, rest))
 
     def fixed(self, limits: bool, length: float, restarts: int, from_middle: bool = False) -> list[Array]:
-        """What a search takes first after where it begins: limits, starts for sliders without any being taken within a
-        ``length`` (m), and settings; restarts begin in the middle, unless the first start did. Made once, but for many
-        different numbers.
+        """The arguments of a search that follow the initial configuration: limits, with ``length`` (m) the range of
+        starts for unlimited sliders, and settings. Restarts begin in the middle, unless the first start did. Cached.
         """
         key = limits, length, restarts, from_middle
         if key not in self._fixed:
@@ -100,7 +99,7 @@ class Problem(ABC):
         return [found.low, found.high, found.base, found.span, np.array(numbers)]
 
     def text(self, q0: Any, *given: Any, batch: int = 0) -> tuple[Any, Any, Any]:
-        """The configuration, the length of each group that it leaves, and iterations."""
+        """The configuration, the norm of each group of residuals there, and the number of iterations."""
         if not self.coordinates.v:  # nothing to search for
             q = self.coordinates.whole(q0[..., []], q0)
             return q, self._lengths(q, given[-1]), np.ones(q0.shape[:-1])
@@ -112,7 +111,7 @@ class Problem(ABC):
         return np.stack([np.sqrt((e[..., list(group)] ** 2).sum(axis=-1)) for group in self.groups], axis=-1)
 
     def solved(self, q0: Array, *given: Array) -> tuple[Array, Array, Array]:
-        """The same for rows of configurations: by the kernel, or by the text over arrays."""
+        """The same for rows of configurations: by the kernel, or on arrays of floats."""
         if not self.is_compiled or not self.coordinates.v:
             return self.text(q0, *given, batch=1)
         served: tuple[Array, Array, Array] | None = self.law.quick(None, q0, *given)

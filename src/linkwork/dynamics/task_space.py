@@ -1,4 +1,4 @@
-"""Dynamics as seen at operational points: consistent inverses, null spaces, biases and effective masses."""
+"""Operational-space dynamics at points: consistent inverses, null spaces, bias forces and effective masses."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from linkwork.spatial.small_matrices import times, transposed
 
 @dataclass(frozen=True)
 class OperationalSpace:
-    """The dynamics of one state, or a batch of states, at m points: F = Λ a + μ + p, all in the axes of one reference.
+    """The dynamics of a state, or of a batch of states, at m points: F = Λ a + μ + p, all in the axes of one reference.
 
-    ``a`` is the spatial acceleration J q̈ + J̇v of the points. Rows and columns are 6 for each point, or 3 for one that
-    asks for "position" or "rotation"; r is their number.
+    ``a`` is the spatial acceleration J q̈ + J̇v of the points. r is the number of rows: 6 for each point, or 3 for one
+    with axes "position" or "rotation".
 
     Attributes:
         jacobian: J (..., r, nv).
@@ -34,8 +34,8 @@ class OperationalSpace:
         inertia_inverse: Λ⁻¹ = J M⁻¹ Jᵀ (..., r, r).
         inertia: Λ (..., r, r), kg, kg m, kg m².
         consistent_inverse: J̄ = M⁻¹ Jᵀ Λ (..., nv, r).
-        coriolis: μ (..., r), the forces of Coriolis and centrifugal effects, N and N m.
-        gravity: p (..., r), the forces of gravity, N and N m.
+        coriolis: μ (..., r), the Coriolis and centrifugal forces, N and N m.
+        gravity: p (..., r), the gravity forces, N and N m.
     """
 
     jacobian: Array
@@ -47,21 +47,23 @@ class OperationalSpace:
     gravity: Array
 
     def force(self, acceleration: ArrayLike) -> Array:
-        """F = Λ a + μ + p: the force (..., r) at the points that accelerates them so."""
+        """F = Λ a + μ + p: the force (..., r), N and N m, that gives the points an ``acceleration`` (..., r), m/s² and
+        rad/s².
+        """
         given = self._vector("acceleration", acceleration, self.inertia.shape[-1])
         return _times(self.inertia, given) + self.coriolis + self.gravity
 
     def torque(self, force: ArrayLike) -> Array:
-        """Jᵀ F: the joint forces (..., nv) of a force (..., r) at the points."""
+        """Jᵀ F: the joint forces (..., nv), N or N m, of a ``force`` (..., r), N and N m, at the points."""
         return _times(np.swapaxes(self.jacobian, -1, -2), self._vector("force", force, self.inertia.shape[-1]))
 
     def null_space_torque(self, tau: ArrayLike) -> Array:
-        """Nᵀ τ = τ - Jᵀ J̄ᵀ τ: the part of joint forces (..., nv) that does not accelerate the points."""
+        """Nᵀ τ = τ - Jᵀ J̄ᵀ τ: the part of joint forces (..., nv), N or N m, that does not accelerate the points."""
         given = self._vector("tau", tau, self.jacobian.shape[-1])
         return given - self.torque(_times(np.swapaxes(self.consistent_inverse, -1, -2), given))
 
     def _vector(self, name: str, value: ArrayLike, size: int) -> Array:
-        """Finite numbers (..., size) whose leading dimensions go with those of the state."""
+        """Finite numbers (..., size) whose leading dimensions broadcast with those of the state."""
         given = finite_array(name, value)
         batch = self.inertia.shape[:-2]
         if given.shape[-1:] != (size,) or not go_together(given.shape[:-1], batch):
@@ -82,7 +84,7 @@ def operational_space(
     *,
     out: OperationalSpace | None = None,
 ) -> OperationalSpace:
-    """Everything that a controller at operational points needs, for one state or a batch: one kernel for few points.
+    """All quantities of operational-space control at points, for a state or a batch; one kernel for few points.
 
     Args:
         model: the mechanism.
@@ -91,17 +93,17 @@ def operational_space(
         points: m names of ``model.frame_names`` or ``lw.Point`` objects.
         method: for Λ⁻¹, as in ``operational_inertia_inverse``.
         damping: added to the diagonal of Λ⁻¹; F = Λ a + μ + p is then approximate.
-        pseudo_inverse: take the pseudo-inverse where Λ does not exist.
-        reference: "local", "world" or "local_world_aligned", as in ``jacobian``: where accelerations and forces are
-            seen from, all of them alike.
+        pseudo_inverse: use the pseudo-inverse of Λ⁻¹ where Λ does not exist.
+        reference: "local", "world" or "local_world_aligned", as in ``jacobian``: the axes and origin of all
+            accelerations and forces.
         out: an ``OperationalSpace`` whose arrays are written in place and which is returned; a new one if left out.
 
     Returns:
         An ``OperationalSpace``.
 
     Raises:
-        SingularError: if the points cannot be moved independently in all the ways asked for, unless damped or
-            pseudo-inverted; it names the points and the rank.
+        SingularError: if the mechanism cannot move the points independently in all the axes asked for, and neither
+            ``damping`` nor ``pseudo_inverse`` is set; the error names the points and the rank.
 
     Example:
         >>> import linkwork as lw
@@ -119,7 +121,7 @@ def operational_space(
         _spaces(model, q, v, points, method, damping, pseudo_inverse, reference, out=_ARRAYS(out))
         return out
     found = _spaces(model, q, v, points, method, damping, pseudo_inverse, reference, out=None)
-    space = object.__new__(OperationalSpace)  # seven arrays at once: half the time of a frozen class's own way
+    space = object.__new__(OperationalSpace)  # half the time of a frozen dataclass's own constructor
     own = space.__dict__
     (
         own["jacobian"], own["drift"], own["inertia_inverse"], own["inertia"], own["consistent_inverse"],
@@ -149,7 +151,7 @@ def _spaces(
 
 
 def _space(points: AtPoints, q: Array, v: Array, damping: Any) -> tuple[Array, ...]:
-    """J, J̇v, Λ⁻¹, Λ, J̄, μ = Λ (J M⁻¹ c - J̇v) and p = Λ J M⁻¹ g; in an order in which little has to wait for Λ."""
+    """J, J̇v, Λ⁻¹, Λ, J̄, μ = Λ (J M⁻¹ c - J̇v) and p = Λ J M⁻¹ g, in an order in which few operations wait for Λ."""
     coasting, falling, drift = points.coasting(q, v), points.free_fall(q), points.drift(q, v)
     J, inverse = points.jacobian(q), points.inertia_inverse(q, by_rows=True)
     inertia = points.inertia(inverse, damping)
@@ -171,7 +173,7 @@ _SPACE = Question("operational_space", _space, (_Q, _V, _DAMPING), ("rv", "r", "
 def dynamically_consistent_inverse(
     model: Model, q: ArrayLike, frames: Frames, method: str = "auto", *, out: Array | None = None
 ) -> Array:
-    """J̄ = M⁻¹ Jᵀ Λ: of all inverses of J (J J̄ = 1) the one that moves no more kinetic energy than it must.
+    """J̄ = M⁻¹ Jᵀ Λ: the generalised inverse of J (J J̄ = 1) that minimises the kinetic energy.
 
     Args:
         model: the mechanism.
@@ -181,8 +183,8 @@ def dynamically_consistent_inverse(
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
-        (..., nv, 6m): joint motion for a unit motion of each point; three columns for a point that asks for "position"
-        or "rotation".
+        (..., nv, 6m): joint velocities for a unit velocity of each point; three columns for a point with axes
+        "position" or "rotation".
 
     Raises:
         SingularError: as ``operational_inertia``.
@@ -210,7 +212,7 @@ _CONSISTENT_INVERSE = Question("dynamically_consistent_inverse", _consistent_inv
 def null_space_torque(
     model: Model, q: ArrayLike, tau: ArrayLike, frames: Frames, method: str = "auto", *, out: Array | None = None
 ) -> Array:
-    """Nᵀ τ = τ - Jᵀ J̄ᵀ τ: the part of joint forces that does not accelerate points.
+    """Nᵀ τ = τ - Jᵀ J̄ᵀ τ: the part of the joint forces that does not accelerate the points.
 
     Args:
         model: the mechanism.
@@ -218,6 +220,7 @@ def null_space_torque(
         tau: joint forces (..., nv), N or N m.
         frames: m names of ``model.frame_names`` or ``lw.Point`` objects.
         method: for Λ⁻¹, as in ``operational_inertia_inverse``.
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., nv), N or N m.
@@ -254,7 +257,7 @@ def operational_bias(
     *,
     out: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
-    """μ and p of F = Λ a + μ + p: Coriolis and centrifugal forces, and gravity, as felt at points.
+    """The bias forces at points, μ and p of F = Λ a + μ + p: Coriolis and centrifugal forces, and gravity.
 
     Args:
         model: the mechanism.
@@ -293,7 +296,7 @@ _BIAS = Question("operational_bias", _bias, (_Q, _V), ("r", "r"))
 def _one(
     question: Question, function: Any, model: Model, frames: Frames, method: str, out: Array | None, *values: ArrayLike
 ) -> Array:
-    """The answer to a question that is one array."""
+    """The answer to a question whose result is a single array."""
     answer = question.at(model, frames, method)
     found: Array | None = answer.quick((function, frames, method), out, *values)
     return answer(values, out if out is None else (out,))[0] if found is None else found
@@ -309,12 +312,12 @@ def effective_mass(
     *,
     out: Array | None = None,
 ) -> Array:
-    """The mass that is felt when a point is pushed along a direction: 1 / (uᵀ Λ⁻¹ u).
+    """The mass felt when a point is pushed along a direction u: 1 / (uᵀ Λ⁻¹ u).
 
     Args:
         model: the mechanism.
         q: configuration (..., nq).
-        point: a name of ``model.frame_names`` or an ``lw.Point``; only its place matters.
+        point: a name of ``model.frame_names`` or an ``lw.Point``; only its position matters, not its axes.
         direction: (..., 3), of any length, in the frame's own axes.
         method: for Λ⁻¹, as in ``operational_inertia_inverse``.
         out: an array for the result, written in place and returned; a new one if left out.
@@ -352,14 +355,14 @@ _MASS = Question("effective_mass", _mass, (_Q, ("direction", "vector")), ("",))
 
 
 def _direction(direction: Array) -> Array:
-    """Unit vectors (..., 3) along directions."""
+    """Directions (..., 3) normalised to unit vectors."""
     if not is_traced(direction):
         few = once(direction)
         if not np.isfinite(few).all() or not few.any(axis=-1).all():
             wrong = "three finite numbers that are not all zero"
             raise ArgumentError(f"direction must be {wrong}, not {shown(direction)}")
     with memory_for("directions", direction.shape):
-        u = direction / np.max(np.abs(direction), axis=-1, keepdims=True)  # squares stay in the range of floats
+        u = direction / np.max(np.abs(direction), axis=-1, keepdims=True)  # the squares neither overflow nor underflow
         return u / np.linalg.norm(u, axis=-1, keepdims=True)
 
 

@@ -1,4 +1,4 @@
-"""An algorithm inside a function that is being traced: its text runs over the function's own traced numbers."""
+"""Algorithms called in a function that is being traced: they run over the function's own traced numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def traced_call(
     frames: Sequence[Frame],
     offsets: Sequence[float],
 ) -> list[Array]:
-    """The results of an algorithm as traced arrays; leading axes are done one state after the other."""
+    """The results of an algorithm as traced arrays; the states of a batch are traced one after another."""
     given, batch = as_given(model, algorithm.arguments, values, len(frames), finite=False)
     states = prod(batch)
     flat = [None if each is None else numbers(spread(*each, batch)).reshape(states, -1) for each in given]

@@ -1,7 +1,7 @@
-"""Parameters of a mechanism as data: inertias, rotors, damping, friction and placements of joints, one set a state.
+"""Parameters of a mechanism as data: inertias, rotors, damping, friction and placements of joints, one set per state.
 
-The mechanism's own numbers take part in the text as arguments do, so that one kernel serves all mechanisms of its
-shape: domain randomisation, identification, design. What depends on the joints' kinds alone is folded as ever.
+The mechanism's own numbers become arguments of the algorithm, so that one kernel serves all mechanisms with the same
+topology: domain randomisation, identification, design. Constants of the joint types are folded as usual.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
 
 METHODS = ("articulated_body", "composite_body", "unit_vector")
-"""Of forward dynamics, those that look at no body's inertia beforehand."""
+"""Methods of forward dynamics that do not check the bodies' inertias beforehand."""
 _DEARER = {"forward_dynamics": 2.0, "inverse_dynamics": 1.3}
-"""What they take over an algorithm alone, roughly: enough to tell whether a thread pays."""
+"""Rough cost relative to the algorithm without parameters, to decide whether threads pay."""
 _ZEROS = 0.2
-"""The part of a model's inertial parameters that must be zero for code without them to be tried."""
+"""The fraction of a model's inertial parameters that must be zero for a variant specialised to these zeros."""
 _ORDER = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
-"""From ``model.inertial_parameters`` to the numbers of an ``Inertia``, and back."""
+"""Permutation from ``model.inertial_parameters`` to the numbers of an ``Inertia``; it is its own inverse."""
 
 
 def varied(model: Model, inertias: Any = None, armature: Any = None, placements: Any = None) -> Model:
-    """The model with other numbers, floats or traced ones; its joints count as no more doubtful than they are."""
+    """The model with other parameters, floats or traced; its joints are judged by the original inertias."""
     bodies = list(model.bodies)
     for k, (body, start) in enumerate(zip(model.bodies, model.v_start, strict=True)):
         changes: dict[str, Any] = {}
@@ -60,8 +60,8 @@ def varied(model: Model, inertias: Any = None, armature: Any = None, placements:
 
 
 def often(model: Model, names: Iterable[str]) -> dict[str, dict[int, float]]:
-    """Numbers of parameters, by name and place, that are often the model's own: those of rotations, which mostly fold
-    away at quarter turns, while positions vary; and zeros of inertias, which stay where masses vary.
+    """Parameters, by name and index, that often equal the model's own: rotations of placements, which mostly fold away
+    for quarter turns, while positions vary; and zeros of inertias, which stay zero when masses vary.
     """
     found, names = {}, set(names)
     if "placements" in names:
@@ -75,16 +75,16 @@ def often(model: Model, names: Iterable[str]) -> dict[str, dict[int, float]]:
 
 
 def _for_all(model: Model, name: str, value: Any) -> Any:
-    """One number of a parameter that joints have, for all of them."""
+    """A single number for a joint parameter, repeated for all joints."""
     one = type(value) in (int, float) or isinstance(value, np.floating | np.integer)
     try:
         return np.full(model.nv, float(value)) if one and shapes_of(model)[name] == (model.nv,) else value
-    except (TypeError, OverflowError):  # a time of NumPy's, an integer that no float is
+    except (TypeError, OverflowError):  # a NumPy time, or an integer beyond the range of floats
         return value
 
 
 def _array(model: Model, name: str, value: Any) -> Array:
-    """A parameter, in its shape."""
+    """A parameter as an array of its shape."""
     numbers_of, shape = array(name, value), shapes_of(model)[name]
     if numbers_of.shape[numbers_of.ndim - len(shape) :] != shape or numbers_of.ndim < len(shape):
         wanted = ", ".join(("...", *map(str, shape)))
@@ -95,7 +95,7 @@ def _array(model: Model, name: str, value: Any) -> Array:
 
 
 def as_parameters(model: Model, given: Mapping[str, ArrayLike]) -> dict[str, tuple[str, Array, tuple[int, ...]]]:
-    """Parameters of trajectories, checked: for each what to call it, an array (..., 1, numbers), and its shape."""
+    """Checked parameters of trajectories: for each its name, an array (..., 1, numbers), and its shape."""
     if not given:
         return {}
     check_bodies(model, given)
@@ -110,7 +110,7 @@ def as_parameters(model: Model, given: Mapping[str, ArrayLike]) -> dict[str, tup
 
 
 def check_bodies(model: Model, given: Mapping[str, Any]) -> None:
-    """An error for a mechanism whose code has loops, in which its numbers are tables."""
+    """Raise an error for a model whose code has loops over bodies, in which parameters are constant tables."""
     if len(model.bodies) > MOST_BODIES:
         raise ArgumentError(
             f"{next(iter(given))} can be data for up to {MOST_BODIES} bodies; model {model.name!r} has "
@@ -118,15 +118,15 @@ def check_bodies(model: Model, given: Mapping[str, Any]) -> None:
         )
 
 
-# The functions
+# Forward and inverse dynamics
 
 
 def with_parameters(
     name: str, model: Model, state: Mapping[str, ArrayLike | None], given: Mapping[str, ArrayLike | None],
     method: str = METHODS[0], out: Array | None = None,
 ) -> Array:  # fmt: skip
-    """Forward or inverse dynamics with parameters that are data. ``state`` has q, v, and the forces or accelerations,
-    and maybe f_ext.
+    """Forward or inverse dynamics with parameters as data. ``state`` has q, v, joint forces or accelerations, and
+    possibly f_ext.
     """
     given = {key: _for_all(model, key, value) for key, value in given.items()}
     values = {key: value for each in (state, given) for key, value in each.items() if value is not None}
@@ -161,7 +161,7 @@ def _key(name: str, names: Iterable[str], method: str, guarded: bool) -> tuple[o
 
 
 def _kernel(name: str, model: Model, names: Iterable[str], method: str, guarded: bool) -> CompiledFunction:
-    """The code; with ``guarded``, what has impossible parameters gets no number."""
+    """The compiled code; if ``guarded``, impossible parameters give nan."""
     from linkwork.compiled.law import law
 
     known, key = model._memo.laws, _key(name, names, method, guarded)
@@ -192,8 +192,8 @@ def _text(name: str, model: Model, method: str, given: Mapping[str, Any], guarde
 
 
 def resistance(v: Any, damping: Any, friction: Any) -> Any:
-    """The forces (nv,) of damping and of smoothed Coulomb friction, as ``lw.rollout`` has it, against the motion; None
-    for none.
+    """The resisting forces (nv,) of damping and of Coulomb friction, smoothed as in ``lw.rollout``; None if there are
+    none.
     """
     found = None if damping is None else damping * v
     if friction is not None:
@@ -205,7 +205,7 @@ def resistance(v: Any, damping: Any, friction: Any) -> Any:
 def _explained(
     name: str, model: Model, values: Mapping[str, Any], batch: tuple[int, ...], state: int, method: str
 ) -> LinkworkError:
-    """What the function says of a model of that state's own."""
+    """The error that the function raises for a model with that state's parameters."""
     from linkwork.dynamics.dynamics import forward_dynamics, inverse_dynamics
 
     own, shapes = {}, {"q": (model.nq,), "f_ext": (len(model.bodies), 6), **shapes_of(model)}

@@ -1,4 +1,4 @@
-"""The joint kinds, one file each, and the base for writing your own."""
+"""The joint types, one file each, and the base class for your own."""
 
 from linkwork.late import late
 

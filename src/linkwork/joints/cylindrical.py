@@ -1,4 +1,4 @@
-"""A sleeve that turns and slides on a rod."""
+"""The cylindrical joint: a sleeve that rotates and slides on a rod."""
 
 from __future__ import annotations
 

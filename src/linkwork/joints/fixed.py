@@ -1,4 +1,4 @@
-"""A weld."""
+"""The fixed joint: a weld."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from linkwork.spatial import Coordinates, Selection, Subspace, Transform
 
 @dataclass(frozen=True)
 class Fixed(Joint):
-    """No motion at all; what it transmits can still be asked for."""
+    """No motion; the wrench that it transmits can still be computed."""
 
     nq, nv = 0, 0
 

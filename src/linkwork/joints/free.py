@@ -1,4 +1,4 @@
-"""No connection at all: a body that floats."""
+"""The free joint: no connection, a floating body."""
 
 from __future__ import annotations
 

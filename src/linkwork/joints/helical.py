@@ -1,4 +1,4 @@
-"""A screw."""
+"""The helical joint: a screw."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What a joint is: everything that the algorithms ask of one.
+"""The base class of joints: everything that the algorithms need of one.
 
-To write a joint of your own, subclass ``Joint`` as a frozen dataclass and give the two sizes and four methods below;
-``bias`` is needed only where the motion subspace varies with q, and ``integrate``/``difference`` only where the
-configuration is no plain vector. Use the scalars' arithmetic and ``linkwork.spatial``'s functions, nothing of ``math``
-or ``numpy``: then the joint works in batches, at 50 digits and in compiled code. Joints are made anew from their fields
-there, so ``__post_init__`` should change nothing if it runs a second time.
+To write a joint of your own, subclass ``Joint`` as a frozen dataclass and define the two sizes and four methods below;
+``bias`` is needed only if the motion subspace varies with q, and ``integrate``/``difference`` only if the
+configuration is not a plain vector. Use the scalars' arithmetic and the functions of ``linkwork.spatial``, not ``math``
+or ``numpy``: then the joint works in batches, at 50 digits and in compiled code. There, joints are created again from
+their fields, so running ``__post_init__`` a second time should change nothing.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Joint(ABC):
     nq: ClassVar[int]
     nv: ClassVar[int]
     angles: ClassVar[tuple[int, ...]] = ()
-    """Which coordinates are angles (rad): these may go round."""
+    """Which coordinates are angles (rad), which may exceed a full turn."""
 
     @property
     def most_held(self) -> int:
-        """How many wrenches it transmits, at most."""
+        """The largest number of wrenches that it transmits."""
         return 6 - self.nv
 
     @abstractmethod
@@ -55,37 +55,37 @@ class Joint(ABC):
 
     @abstractmethod
     def subspace(self, q: Coordinates) -> Subspace:
-        """The motions that the joint allows, in the child's frame: one column for each of v."""
+        """The motion subspace, in the child's frame: one column for each component of v."""
 
     def bias(self, q: Coordinates, v: Coordinates) -> Motion:
-        """Ṡ v: the part of the child's relative acceleration that comes from a subspace that varies with q."""
+        """Ṡ v: the part of the child's relative acceleration due to a subspace that varies with q."""
         return Motion.zero()
 
     def neutral(self) -> list[float]:
-        """The configuration of rest."""
+        """The neutral configuration."""
         return [0.0] * self.nq
 
     def random(self, rng: np.random.Generator) -> list[float]:
-        """Some configuration: angles over a full turn, lengths from -1 to 1 m."""
+        """A random configuration: angles over a full turn, lengths from -1 to 1 m."""
         widths = [3.14159 if k in self.angles else 1.0 for k in range(self.nq)]
         return [float(rng.uniform(-width, width)) for width in widths]
 
     def integrate(self, q: Coordinates, dv: Coordinates) -> list[Scalar]:
-        """The configuration reached from q by moving at the constant rate dv for a unit of time."""
+        """The configuration reached from q at the constant velocity dv in unit time."""
         return [a + b for a, b in zip(q, dv, strict=True)]
 
     def difference(self, q0: Coordinates, q1: Coordinates) -> list[Scalar]:
-        """The rate that leads from q0 to q1 in a unit of time: the inverse of ``integrate``."""
+        """The constant velocity that leads from q0 to q1 in unit time: the inverse of ``integrate``."""
         return [b - a for a, b in zip(q0, q1, strict=True)]
 
-    # What engines and printing need, the same for every joint.
+    # For engines and printing, the same for every joint.
 
     def numbers(self) -> list[Scalar]:
-        """The joint's parameters that are numbers, in the order of its fields."""
+        """The joint's numeric parameters, in the order of its fields."""
         return [number for _, value in self._fields() for number in _numbers(value)]
 
     def of(self, numbers: Sequence[Scalar]) -> Joint:
-        """The same joint with other numbers as parameters."""
+        """The same joint with other numeric parameters."""
         rest, changes = list(numbers), {}
         for name, value in self._fields():
             count = len(_numbers(value))
@@ -124,9 +124,7 @@ def _shape(value: Any) -> Any:
 
 
 def as_axis(axis: str | Axis | Vec3 | Sequence[float]) -> Axis:
-    """An axis from "x", "y", "z", three numbers or an axis; normalised, and a coordinate axis where it is exactly
-    one.
-    """
+    """A normalised axis from "x", "y", "z", three numbers or an axis; a coordinate axis if it equals one exactly."""
     if isinstance(axis, CoordinateAxis | AnyAxis):
         return axis
     if isinstance(axis, str):
@@ -142,7 +140,7 @@ def as_axis(axis: str | Axis | Vec3 | Sequence[float]) -> Axis:
 
 
 def kept_axis(axis: Any) -> Any:
-    """An axis as it was given, checked; three numbers, which may be those of an array that changes, as a tuple."""
+    """An axis as given, checked; three numbers, which may be those of a mutable array, as a tuple."""
     as_axis(axis)
     named = isinstance(axis, str | CoordinateAxis | AnyAxis | Vec3)
     return axis if named else tuple(several("axis", axis, 3, ModelError))
@@ -159,19 +157,19 @@ def describe_axis(axis: Axis) -> str:
 
 
 def turning(axis: Axis) -> Subspace:
-    """Rotation about an axis."""
+    """The subspace of rotation about an axis."""
     if isinstance(axis, CoordinateAxis):
         return Selection(3 + axis.index, signs=(axis.sign,))
     return Columns([Motion(Vec3.zero(), axis.direction)])
 
 
 def sliding(axis: Axis) -> Subspace:
-    """Translation along an axis."""
+    """The subspace of translation along an axis."""
     if isinstance(axis, CoordinateAxis):
         return Selection(axis.index, signs=(axis.sign,))
     return Columns([Motion(axis.direction, Vec3.zero())])
 
 
 def is_built_in(joint: Joint) -> bool:
-    """Whether a joint is one of linkwork's, whose text is known and depends on its fields alone."""
+    """Whether a joint is one of linkwork's, whose code is known and depends on its fields alone."""
     return type(joint).__module__.startswith("linkwork.")

@@ -1,4 +1,4 @@
-"""All joint kinds."""
+"""All joint types."""
 
 from linkwork.joints.cylindrical import Cylindrical
 from linkwork.joints.fixed import Fixed
@@ -15,4 +15,4 @@ KINDS: dict[str, type[Joint]] = {
     kind.__name__.lower(): kind
     for kind in (Fixed, Revolute, Prismatic, Helical, Cylindrical, Universal, Planar, Spherical, Free)
 }
-"""The joint kinds by name, as ``lw.mechanisms`` takes them."""
+"""The joint types by name, as ``lw.mechanisms`` takes them."""

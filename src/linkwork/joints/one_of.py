@@ -1,7 +1,7 @@
-"""A joint that is one of several kinds, told by a number: bodies on different joints then have the same code.
+"""A joint that is one of several types, selected by a number: bodies on different joints then share one code.
 
-What code for one kind would leave out, it computes for all and chooses from: so it is for chains whose joints follow
-each other in no order, as lanes of a vector, not for users.
+It evaluates all types and selects a result, where code for one type would skip the others. So it is for chains whose
+joint types are in irregular order, as lanes of a vector, not for users.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from linkwork.spatial import AnyWrenches, Columns, Coordinates, Force, Motion, S
 
 @dataclass(frozen=True)
 class OneOf(Joint):
-    """Joint number ``which`` of ``joints``; its coordinates are the first ones, what is left over means nothing."""
+    """Joint number ``which`` of ``joints``; it uses the first coordinates, the rest are ignored."""
 
     joints: tuple[Joint, ...]
     which: float
@@ -78,7 +78,7 @@ class OneOf(Joint):
         return Motion.from_numbers(self._chosen(found))
 
     def _chosen(self, rows: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-        """The row of the joint that this is."""
+        """The row of the selected joint."""
         *before, found = rows
         chosen = list(found)
         for number, row in reversed(list(enumerate(before))):
@@ -86,13 +86,13 @@ class OneOf(Joint):
         return chosen
 
     def _columns(self, sets: Sequence[Sequence[Sequence[Scalar]]], count: int) -> list[list[Scalar]]:
-        """The columns of the joint that this is, filled up with zeros."""
+        """The columns of the selected joint, padded with zeros."""
         full = [[*columns, *([0.0] * 6 for _ in range(count - len(columns)))] for columns in sets]
         return [self._chosen([columns[k] for columns in full]) for k in range(count)]
 
 
 class _Padded(AnyWrenches):
-    """Wrenches of which some do not exist: these are zero, and give way by themselves."""
+    """Wrenches of which some do not exist: these are zero, with a compliance of their own."""
 
     __slots__ = ("given",)
 

@@ -1,4 +1,4 @@
-"""Sliding and turning on a plane."""
+"""The planar joint: sliding and rotation on a plane."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Planar(Joint):
-    """Motion in the x-y plane: q is x, y (m), cosine and sine of the angle; v is the child's own x, y (m/s) and turn
-    (rad/s).
+    """Motion in the x-y plane: q is x, y (m), cosine and sine of the angle; v is the velocity in the child's frame,
+    x, y (m/s) and angular (rad/s).
     """
 
     nq, nv = 4, 3

@@ -1,4 +1,4 @@
-"""A hinge."""
+"""The revolute joint: a hinge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ball in a socket."""
+"""The spherical joint: a ball in a socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Cardan joint."""
+"""The universal joint: a Cardan joint."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ class Universal(Joint):
         return Motion(Vec3.zero(), self._first(q).cross(self.second.direction) * (v[0] * v[1]))
 
     def _first(self, q: Coordinates) -> Vec3:
-        """The first axis, seen from the child."""
+        """The first axis, in the child's frame."""
         return self.second.rotation(*sin_cos(q[1])).apply_transpose(self.axis.direction)

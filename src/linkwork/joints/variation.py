@@ -1,6 +1,6 @@
-"""How a joint's subspace and bias vary with its coordinates, found from the joint's own text by dual numbers.
+"""The derivatives of a joint's subspace and bias with respect to its coordinates, by dual numbers.
 
-Derivatives are in the tangent space: along degree of freedom k the configuration moves as ``integrate`` moves it.
+Derivatives are in the tangent space: along degree of freedom k the configuration moves as by ``integrate``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Variation(NamedTuple):
 
 
 def variation(joint: Joint, q: Coordinates, v: Coordinates) -> Variation | None:
-    """How the subspace and the bias vary at q and v; None if the subspace does not depend on q."""
+    """The derivatives of the subspace and the bias at q and v; None if the subspace does not depend on q."""
     if not _varies(joint, q):
         return None
     still = [0.0] * joint.nv
@@ -36,7 +36,7 @@ def variation(joint: Joint, q: Coordinates, v: Coordinates) -> Variation | None:
 
 
 def _varies(joint: Joint, q: Coordinates) -> bool:
-    """Whether a number of the subspace is computed from a coordinate."""
+    """Whether any number of the subspace depends on a coordinate."""
     S: Subspace = joint.subspace(along(q, [1.0] * joint.nq))
     return any(isinstance(number, Dual) for column in S.columns() for number in column.numbers())
 

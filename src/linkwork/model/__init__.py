@@ -1,4 +1,4 @@
-"""The immutable Model, the Builder that makes one, and the tree that algorithms walk."""
+"""The immutable Model, the Builder that makes one, and the tree that algorithms traverse."""
 
 from linkwork.late import late
 

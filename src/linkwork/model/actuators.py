@@ -1,4 +1,4 @@
-"""What motors make of a control signal, as a model file describes them."""
+"""Actuators: the forces of motors for given control signals, as a model file describes them."""
 
 from __future__ import annotations
 
@@ -16,24 +16,23 @@ Gears = tuple[tuple[str, tuple[float, ...]], ...]
 
 @dataclass(frozen=True)
 class Actuator:
-    """A motor that makes a force of a control signal u, and hands it on to joints or a frame.
+    """A motor that converts a control signal u to a force, and applies it to joints or to a frame.
 
-    With the length l = Σ gear · q over its joints, its force is gain u + bias₀ + bias₁ l + bias₂ l̇, u within
-    ``control_range`` and the force within ``force_range``; each joint gets gear times the force. So a motor has a gain
-    of 1 and no bias, and a position servo of gain k and damping d the bias (0, -k, -d). ``lw.actuator_torques`` gives
-    the joint forces.
+    With the length l = Σ gear · q over its joints, its force is gain u + bias₀ + bias₁ l + bias₂ l̇, with u clamped to
+    ``control_range`` and the force to ``force_range``; each joint gets gear times the force. So a motor has a gain
+    of 1 and no bias, and a position servo of gain k and damping d the bias (0, -k, -d). ``lw.actuator_torques``
+    computes the joint forces.
 
     Args:
         name: unique among actuators.
         joints: names of joints and their gears: one number for a joint of one degree of freedom, else one for each.
-        frame: instead of joints, the frame on which it acts, with the wrench (6 numbers, [force; moment] in that
-            frame's axes) of a unit force.
-        wrench: see ``frame``.
-        control_range: least and largest control signal.
-        force_range: least and largest force.
+        frame: the frame on which it acts, instead of joints.
+        wrench: for a ``frame``, the wrench (6 numbers, [force; moment] in that frame's axes) of a unit force.
+        control_range: smallest and largest control signal.
+        force_range: smallest and largest force.
         gain: force per unit of the control signal.
         bias: constant force, force per length, force per rate of length.
-        left_out: what else the file says of it, such as a state of its own; empty if the above is all.
+        left_out: features of the file that are not represented, such as internal states; empty if there are none.
 
     Example:
         >>> import linkwork as lw
@@ -59,7 +58,7 @@ class Actuator:
                 raise TypeError
             pairs: Any = self.joints.items() if isinstance(self.joints, Mapping) else self.joints
             geared = [(joint, gear) for joint, gear in pairs]
-        except Exception:  # whatever an object's own iterator raises
+        except Exception:  # anything that an object's own iterator raises
             raise ModelError(f"joints of {where} must be a dict of gears by joints, not {shown(self.joints)}") from None
         found = []
         for joint, gear in geared:
@@ -83,5 +82,5 @@ class Actuator:
 
     @property
     def gears(self) -> Gears:
-        """``joints`` as they are kept."""
+        """``joints`` in their stored form."""
         return cast(Gears, self.joints)

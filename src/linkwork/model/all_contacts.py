@@ -1,5 +1,5 @@
-"""All contacts of a model, and how what else is soft yields beside them. Single contacts are imported late: most models
-have none.
+"""All contacts of a model, and the softness of limits, joint friction and constraints. Single contacts are imported
+late: most models have none.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Contacts(Sequence["Contact"]):
-    """Contacts, and how what else is soft yields: what ``model.contacts`` is for a model read from MJCF.
+    """Contacts, and the softness of limits, joint friction and constraints: ``model.contacts`` of an MJCF model.
 
-    A list of ``lw.Contact`` is as good where contacts are asked for; limits and friction of joints then yield as
-    MuJoCo has it by default.
+    A list of ``lw.Contact`` is accepted wherever contacts are; limits and friction of joints then have MuJoCo's default
+    softness.
 
     Attributes:
         each: the contacts. limits: for each joint by name, the softness of its limits and the margin (m or rad) before
-            them; friction: the softness of its dry friction. friction_ratio: how much harder friction holds than the
+            them; friction: the softness of its dry friction. friction_ratio: the impedance of friction relative to the
             normal direction (MuJoCo's ``impratio``). reference: the configuration in which effective masses are
-            measured, where the model's neutral one is not meant; centres: for frames by name, where in them (m), where
-            the centre of mass of the frame's body is not meant. bonds: how the model's constraints yield beside
-            contacts. left_out: what a file has and contacts leave out, said where they are used. medium: what the
-            mechanism moves in, if that resists. tolerance: 0 to find accelerations to rounding; else the search for
-            them ends with a step that lowers the cost by less, over the trace of the mass matrix: MuJoCo's
-            ``tolerance``, 1e-8 in most files.
+            measured, if it is not the model's neutral one; centres: for frames by name, the point in them (m) at which
+            masses are measured, if it is not the centre of mass of the frame's body. bonds: the softness of the model's
+            constraints in a contact problem. left_out: features of a file that are not represented, reported when the
+            contacts are used. medium: the fluid in which the mechanism moves, if it resists. tolerance: 0 to compute
+            accelerations to rounding; otherwise the search ends with a step that lowers the cost by less than this,
+            relative to the trace of the mass matrix: MuJoCo's ``tolerance``, 1e-8 in most files.
     """
 
     each: tuple[Contact, ...] = ()
@@ -68,7 +68,7 @@ class Contacts(Sequence["Contact"]):
 
     @cached_property
     def digest(self) -> str:
-        """Of all numbers: the same for contacts that are equal."""
+        """A digest of all numbers: the same for equal contacts."""
         return sha256(repr(self).encode()).hexdigest()
 
     @overload
@@ -86,7 +86,7 @@ class Contacts(Sequence["Contact"]):
 
 
 def as_contacts(contacts: Any) -> Contacts:
-    """Contacts of a call, all of them contacts; one is a list of one."""
+    """The contacts of a call, checked; a single one stands for a list of one."""
     if isinstance(contacts, Contacts):
         return contacts
     if type(contacts) is tuple and not contacts:
@@ -104,7 +104,7 @@ def as_contacts(contacts: Any) -> Contacts:
 
 
 def _tuples(what: str, values: Any, *names: str) -> None:
-    """An error unless a value is a tuple of objects of the named class, or of tuples of such."""
+    """Raise an error unless a value is a tuple of objects of the named class, or of tuples of such."""
     fits = isinstance(values, tuple)
     if fits and not values:
         return

@@ -1,17 +1,17 @@
-"""How the links of any tree are assembled pairwise, so that no chain of steps is longer than O(log n).
+"""The pairwise assembly of the links of any tree, in at most O(log n) dependent steps.
 
-A tree falls into paths: from each link the longest run goes on to the child with the most links behind it. A path is
-assembled by halves, and so are the branches that hang on a link, where a half is half of the links that are in it, not
-of the path: then what is k times smaller than the whole takes part at most O(log k) steps later. Any tree has this,
-whether it is a chain, a star or a comb.
+A tree is decomposed into heavy paths: from each link, the path continues with the child whose subtree has the most
+links. A path is assembled by halves, and so are the branches on a link, where a half has half of the links in it, not
+of the path: then a part that is k times smaller than the whole is needed at most O(log k) steps later. This holds for
+any tree, whether it is a chain, a star or a comb.
 
-    link      a link, with the branches that hang on it already in it
+    link      a link, with its branches already included
     joined    two stretches of a path, by the joint between them
-    hung      a whole path, by the joint of its first link, as its parent feels it
+    hung      a whole path, by the joint of its first link, as seen by its parent
     gathered  two sets of branches of one link
 
-Loops (``model.loops`` says what these are) are closed in the first part that has all their holds; those that hold
-something to the world, in the whole: a branch that stands on the ground would have no finite inertia.
+Loops (defined in ``model.loops``) are closed in the first part that has all their holds; loops with the world,
+in the whole: a branch fixed to the ground would have no finite inertia.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ class Part:
     index: int
     kind: str
     body: int
-    """Its first link; the link on which branches hang; of what is gathered, that link, too."""
+    """Its first link; for hung or gathered branches, the link that carries them."""
     parts: tuple[int, ...]
     behind: bool
-    """Whether its path goes on behind it."""
+    """Whether its path continues behind it."""
     on: int
-    """Of a link, the next one of its path, or 0; of what is joined, the first link of the second."""
+    """For a link, the next one of its path, or 0; for a joined part, the first link of the second."""
     holds: tuple[int, ...]
-    """Of a link, the holds of loops on it."""
+    """For a link, the holds of loops on it."""
     loops: tuple[int, ...]
-    """Loops that are open in it, before those are closed that it has all of."""
+    """Loops that are open in it, before those with all their holds in it are closed."""
     closed: tuple[int, ...]
 
     @property
     def bare(self) -> bool:
-        """Whether it is a link on which nothing hangs, and that no loop holds."""
+        """Whether it is a link without branches and loop holds."""
         return self.kind == "link" and not self.parts and not self.holds
 
     @property
     def open(self) -> tuple[int, ...]:
-        """Loops that are open in it after that."""
+        """Loops that remain open in it."""
         return tuple(loop for loop in self.loops if loop not in self.closed)
 
 
 @dataclass(frozen=True)
 class Assembly:
-    """Parts in levels, each made of what is in levels before and of bare links, which are in none; the last part is the
-    whole, as the world feels it.
+    """Parts in levels, each made of parts in earlier levels and of bare links, which are in none; the last part is the
+    whole, as seen by the world.
     """
 
     levels: list[list[Part]]
@@ -62,7 +62,7 @@ class Assembly:
 
 
 def assembly_of(parents: Sequence[int], holds: Sequence[tuple[int, int]] = ()) -> Assembly:
-    """The parts of a tree with loops, each hold a loop and a body; a loop with one hold holds it to the world.
+    """The parts of a tree with loops; a hold is a loop and a body; a loop with one hold is with the world.
 
     Example:
         >>> chain, star = assembly_of([0, *range(64)]), assembly_of([0, 0, *[1] * 63])
@@ -83,17 +83,17 @@ class _Assembling:
         self.held: list[list[int]] = [[] for _ in parents]
         self.loops = [loop for loop, _ in holds]
         grounded = {loop for loop, body in holds if not body} | {k for k in self.loops if self.loops.count(k) == 1}
-        self.missing = {loop: int(loop in grounded) for loop in self.loops}  # holds of each, the world's too
+        self.missing = {loop: int(loop in grounded) for loop in self.loops}  # the number of holds, the world included
         for number, (loop, body) in enumerate(holds):
             if body:
                 self.held[body].append(number)
                 self.missing[loop] += 1
         self.parts: list[Part] = []
         self.heights: list[int] = []
-        self.has: list[dict[int, int]] = []  # of each part, how many holds of each open loop it has
+        self.has: list[dict[int, int]] = []  # for each part, the number of holds of each open loop
         self.heavy = [max(each, key=lambda child: self.sizes[child], default=0) for each in self.children]
         self.heavy[0] = 0  # the world is on no path
-        self.whole: dict[int, int] = {}  # of each first link of a path, its part
+        self.whole: dict[int, int] = {}  # for the first link of each path, its part
         for body in reversed(range(count)):
             if body == 0 or self.heavy[parents[body]] != body:
                 self.whole[body] = self._path(body) if body else self._branches(0)
@@ -106,7 +106,7 @@ class _Assembling:
         self.found = Assembly(levels, self.parts)
 
     def _path(self, first: int) -> int:
-        """The path that begins with a link: all of it, as its parent feels it."""
+        """The whole path that begins with a link, as seen by its parent."""
         path = [first]
         while self.heavy[path[-1]]:
             path.append(self.heavy[path[-1]])
@@ -126,7 +126,7 @@ class _Assembling:
         return self._part("hung", first, (_halved(weights, link, joined),), False)
 
     def _branches(self, body: int) -> int:
-        """What hangs on a link besides the path that it is on; -1 for nothing."""
+        """The branches on a link besides its own path; -1 for none."""
         found = [child for child in self.children[body] if child != self.heavy[body]]
         if not found:
             return -1 if body else self._part("gathered", 0, (), False)
@@ -156,7 +156,7 @@ class _Assembling:
 
 
 def _halved(weights: Sequence[int], leaf: Callable[[int], int], node: Callable[[int, int, int], int]) -> int:
-    """A binary tree over these weights in their order, each split as near to the middle of their sum as can be."""
+    """A binary tree over these weights in their order, each split as near to the middle of their sum as possible."""
     before = [0]
     for weight in weights:
         before.append(before[-1] + weight)

@@ -1,4 +1,4 @@
-"""Mechanisms written in code."""
+"""Mechanisms defined in code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 
 
 class Builder:
-    """Collects bodies and frames, then makes a Model of them.
+    """Collects bodies and frames, and builds a Model from them.
+
+    Args:
+        name: name of the mechanism.
+        gravity: gravitational acceleration (3,) in the world's axes, m/s².
 
     Example:
         >>> import linkwork as lw
@@ -59,8 +63,8 @@ class Builder:
         self._actuators: list[Actuator] = []
         self._contacts: list[tuple[str, Contacts]] = []
         self._references: dict[str, Sequence[float]] = {}  # of joints, in which contacts measure masses
-        self._bonds: list[Softness | None] = []  # of constraints so far, beside contacts
-        self._base = NOTHING  # what added models have fixed to the world
+        self._bonds: list[Softness | None] = []  # softness of the constraints so far, in contact problems
+        self._base = NOTHING  # the inertia that added models have fixed to the world
 
     def __repr__(self) -> str:
         return f"<Builder {self.name!r}: {len(self._bodies)} bodies so far>"
@@ -90,25 +94,25 @@ class Builder:
         """Add a body and the joint that carries it.
 
         Args:
-            name: of the body, and of its frame.
+            name: name of the body, and of its frame.
             parent: an earlier body, a frame on one, or "world".
-            joint: its kind; fixed if left out.
-            placement: of the joint on the parent, from ``lw.placement`` or a 4×4 matrix.
+            joint: the joint that carries the body; fixed if left out.
+            placement: of the joint on the parent, from ``lw.placement`` or a 4×4 matrix; the identity if left out.
             mass: kg.
             com: centre of mass in the body's frame (m).
             inertia: about the centre of mass, in the body's axes (kg m²): three principal values, the six numbers
                 xx, xy, xz, yy, yz, zz, or a 3×3 matrix.
             joint_name: by default "joint_" and the body's name.
-            armature: rotor inertia for each degree of freedom, or one for all.
-            lower: position limit for each coordinate, or one for all; ``upper`` likewise.
-            upper: see ``lower``.
-            velocity: limit for each degree of freedom, or one for all; effort, damping and friction likewise.
-            effort: see ``velocity``.
-            damping: see ``velocity``.
-            friction: see ``velocity``.
-            stiffness: of a spring at the joint, N/m or N m/rad, for each degree of freedom, or one for all.
+            armature: rotor inertia (kg m² or kg) for each degree of freedom, or one for all.
+            lower: lower position limit (rad or m) for each coordinate, or one for all.
+            upper: upper position limit, likewise.
+            velocity: velocity limit (rad/s or m/s) for each degree of freedom, or one for all.
+            effort: limit of the joint force (N m or N), likewise.
+            damping: viscous damping (N m s/rad or N s/m), likewise.
+            friction: Coulomb friction (N m or N), likewise.
+            stiffness: stiffness of a spring at the joint (N m/rad or N/m), likewise.
             springref: the coordinates in which the spring is at rest; neutral if left out.
-            actuated: whether a motor drives the joint; if left out, it has one unless it is free.
+            actuated: whether a motor drives the joint; if left out, every joint but a free one has a motor.
 
         Returns:
             The body's name.
@@ -152,7 +156,7 @@ class Builder:
         return name
 
     def _limits(self, where: str, joint: Joint, given: tuple[Any, ...], rest: Any) -> Limits:
-        """Checked limits; joints of the same ones, to the bit, share one object, since there may be many."""
+        """Checked limits; joints with bitwise equal limits share one object, since there may be many."""
         plain = all_floats(given) and rest is None
         key = pack("7d", *given) if plain else b"", joint.nq, joint.nv
         if plain and key in self._same_limits:
@@ -175,13 +179,13 @@ class Builder:
     def add_frame(
         self, name: str, body: str, placement: Transform | ArrayLike | None = None, *, kind: str = "frame"
     ) -> str:
-        """Name a place on a body (or on "world").
+        """Add a named frame on a body, or on "world".
 
         Args:
             name: unique among frames.
-            body: which body carries it, or a frame on it.
-            placement: of the frame there, from ``lw.placement`` or a 4×4 matrix.
-            kind: what has given it its name: "frame", "link" or "joint".
+            body: the body that carries it, or a frame on it.
+            placement: of the frame there, from ``lw.placement`` or a 4×4 matrix; the identity if left out.
+            kind: the origin of its name: "frame", "link" or "joint".
 
         Returns:
             The frame's name.
@@ -200,23 +204,24 @@ class Builder:
         placement: Transform | ArrayLike | None = None,
         prefix: str = "",
     ) -> tuple[str, ...]:
-        """Add all of a model: an arm on a mobile base, a second arm on a torso, an object beside a robot.
+        """Add a whole model: an arm on a mobile base, a second arm on a torso, an object beside a robot.
 
-        The model's world is fixed to ``parent``. Its frames, limits, constraints, actuators, contacts and looks come
-        along, and the floor that it may touch goes where its world goes; what of it was fixed to the world, such as the
-        base of an arm, becomes a part of the parent. The gravity is the builder's.
+        The model's world is fixed to ``parent``. Its frames, limits, constraints, actuators, contacts and geometry are
+        added with it, and its floor moves with its world. Bodies that were fixed to the world, such as the base of an
+        arm, become part of the parent. The gravity is the builder's.
 
         Args:
-            model: what to add.
-            parent: what carries it: an earlier body, a frame, or "world".
-            placement: of the model's world on the parent, from ``lw.placement`` or a 4×4 matrix; none if left out.
+            model: the model to add.
+            parent: the body that carries it: an earlier body, a frame, or "world".
+            placement: of the model's world on the parent, from ``lw.placement`` or a 4×4 matrix; the identity if left
+                out.
             prefix: put before all of its names, so that a model can be added twice.
 
         Returns:
-            The names of the bodies that were added.
+            The names of the added bodies.
 
         Raises:
-            ModelError: if a body, joint or frame of that name is there already; a prefix helps.
+            ModelError: if a body, joint or frame of that name exists already; a prefix avoids this.
 
         Warns:
             LinkworkWarning: if the model has another gravity than the builder.
@@ -273,7 +278,7 @@ class Builder:
         return added.body_names
 
     def _add_base(self, carrier: int, inertia: Inertia) -> None:
-        """Something fixed to a body, or to the world."""
+        """Add an inertia that is fixed to a body, or to the world."""
         if carrier:
             body = self._bodies[carrier - 1]
             self._bodies[carrier - 1] = replace(body, inertia=body.inertia + inertia)
@@ -281,7 +286,7 @@ class Builder:
             self._base = self._base + inertia
 
     def _add_references(self, added: Model, base: str) -> None:
-        """What refers to frames and joints by name; ``base`` stands for the world of what is added."""
+        """Add references to frames and joints by name; ``base`` stands for the world of the added model."""
 
         def called(name: str) -> str:
             return base if name == WORLD else name
@@ -296,7 +301,7 @@ class Builder:
         self._bonds += bonds if len(bonds) == len(added.constraints) else [None] * len(added.constraints)
 
     def _base_of(self, added: Model, carrier: int, place: Transform, prefix: str) -> str:
-        """The frame that an added model's constraints have for the world; made only where one needs it."""
+        """The frame that represents the world in an added model's constraints; created only if one needs it."""
         held = any(WORLD in each.frame_names() for each in added.constraints) or any(
             WORLD in (each.frame, each.on) for each in added.contacts
         )
@@ -309,7 +314,7 @@ class Builder:
         return name
 
     def _place(self, name: str) -> tuple[int, Transform]:
-        """The number of a body and a place on it, by the name of the body or of a frame."""
+        """The number of a body and a placement on it, by the name of the body or of a frame."""
         if isinstance(name, str):
             if name in self._index:
                 return self._index[name], IDENTITY
@@ -320,7 +325,7 @@ class Builder:
 
     @staticmethod
     def _placed(on: Transform, where: str, placement: Any) -> Transform:
-        """A placement on a place of a body."""
+        """A placement relative to a placement on a body."""
         if placement is None:
             return on
         given = as_placement(where, placement)
@@ -334,9 +339,16 @@ class Builder:
         actuators: Sequence[Actuator] = (),
         contacts: Sequence[Contact] | Contact = (),
     ) -> Model:
-        """The mechanism as an immutable Model. Bodies and joints get frames of their names, where these are not
-        taken. ``constraints``, ``actuators`` and ``contacts`` become those of the model, with those of models that were
-        added.
+        """The mechanism as an immutable Model. Bodies and joints get frames of their names, unless these are taken.
+
+        Args:
+            meshes: references to mesh files.
+            constraints: constraints of the model, in addition to those of added models.
+            actuators: actuators of the model, likewise.
+            contacts: contacts of the model, likewise.
+
+        Returns:
+            The Model.
         """
         if isinstance(meshes, str) or not isinstance(meshes, Sequence):
             raise ModelError(f"meshes must be a list of paths, not {shown(meshes)}")
@@ -353,7 +365,7 @@ class Builder:
         return Model(self.name, tuple(self._bodies), frames, self.gravity, known, *rest, touching, self._base)
 
     def _all_contacts(self, given: Contacts, more: int) -> Contacts:
-        """Those of models that were added, and those of ``build``, which comes with so many constraints more."""
+        """The contacts of added models, and those given to ``build``, which adds ``more`` constraints."""
         found = joined_contacts([*self._contacts, (self.name, given)])
         if any(bond is not None for bond in self._bonds):
             from linkwork.model.contacts import Softness
@@ -366,14 +378,14 @@ class Builder:
 
 
 def _as_list(constraints: Any) -> Any:
-    """One constraint is a list of one."""
+    """A single constraint as a list of one."""
     from linkwork.model.constraints import Constraint
 
     return [constraints] if isinstance(constraints, Constraint) else constraints
 
 
 def with_own_frames(named: Iterable[Frame], bodies: Sequence[Body]) -> tuple[Frame, ...]:
-    """Frames that are named, and those of bodies and of joints, where these names are not taken."""
+    """The named frames, and frames for bodies and joints, unless these names are taken."""
     frames = {frame.name: frame for frame in named}
     for kind, names in (("link", [body.name for body in bodies]), ("joint", [body.joint_name for body in bodies])):
         for index, name in enumerate(names, 1):

@@ -1,13 +1,13 @@
-"""Loop closures and bilateral contacts, which pull as well as they push: what may hold frames, or joints, to each
-other. (Contacts that only push, with friction, are ``model.contacts``.)
+"""Loop closures and bilateral contacts: constraints between frames, or joints, that pull as well as push. (Unilateral
+contacts, with friction, are in ``model.contacts``.)
 
 A constraint holds frame a to frame b. With T the placement of a in b, the motion of a relative to b, in a's own axes,
 and its rate are
 
     V = Vₐ - X V_b,      V̇ = Aₐ - X A_b + V × X V_b            X takes a motion from b to a
 
-and the constraint keeps some rows of V̇ at zero, or at what Baumgarte's stabilisation asks for. Rows and errors are
-texts over arrays with any leading axes, of floats or of numbers that are being traced.
+and the constraint keeps some rows of V̇ at zero, or at the value given by Baumgarte stabilisation. Rows and errors are
+written over arrays with any leading axes, of floats or of traced numbers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from linkwork.spatial.small_matrices import cross, rotation_vector, skew, times,
 
 
 class Grip(NamedTuple):
-    """Two frames whose relative motion a constraint looks at, and where a is held as seen from b."""
+    """Two frames whose relative motion a constraint involves, and the held placement of a relative to b."""
 
     frame_a: str | Point
     frame_b: str | Point
@@ -39,8 +39,8 @@ class Grip(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Such a pair of frames in some states: of a in b's place its rotation ``turn`` (..., 3, 3) and its position
-    ``place`` (..., 3), and its ``motion`` (..., 6) relative to b, in a's axes.
+    """A grip in some states: the rotation ``turn`` (..., 3, 3) and position ``place`` (..., 3) of a relative to where
+    it is held, and its ``motion`` (..., 6) relative to b, in a's axes.
     """
 
     turn: Array
@@ -52,7 +52,7 @@ class Held(NamedTuple):
 class Constraint(ABC):
     """Holds ``frame_a`` to ``frame_b``: names of frames or ``lw.Point`` objects; by default to the world.
 
-    ``placement`` (from ``lw.placement``) is where a is held, as seen from b; by default at b itself.
+    ``placement`` (from ``lw.placement``) is the held placement of a relative to b; by default the identity.
     """
 
     frame_a: str | Point
@@ -68,14 +68,14 @@ class Constraint(ABC):
 
     @classmethod
     def at(cls, model: Model, q: ArrayLike, frame_a: str | Point, frame_b: str | Point = WORLD, **options: Any) -> Self:
-        """Holds ``frame_a`` to ``frame_b`` where it is in one configuration.
+        """A constraint that holds ``frame_a`` to ``frame_b`` at their relative placement in one configuration.
 
         Args:
             model: the mechanism.
             q: one configuration (nq,).
-            frame_a: what is held.
-            frame_b: what it is held to; the world if left out.
-            options: others of the constraint, such as the ``axis`` of a hinge.
+            frame_a: the frame that is held.
+            frame_b: the frame that it is held to; the world if left out.
+            options: further arguments of the constraint, such as the ``axis`` of a hinge.
 
         Returns:
             The constraint, satisfied in that configuration.
@@ -93,25 +93,25 @@ class Constraint(ABC):
         return replace(found, placement=found._held_at(place))
 
     def _held_at(self, place: Transform) -> Transform:
-        """The placement of b's place that satisfies the constraint when a is at ``place`` on b."""
+        """The held placement that satisfies the constraint when a is at ``place`` relative to b."""
         return place
 
     @abstractmethod
     def rows(self, turn: Array) -> Array:
-        """The rows (..., r, 6) that act on the relative motion in a's axes; ``turn`` is a's rotation in b's place."""
+        """The rows (..., r, 6) over the relative motion in a's axes; ``turn`` is its rotation from the held one."""
 
     def error(self, place: Array, turn: Array) -> Array:
-        """How far off (..., 6) a is, in its own axes; ``place`` is its position in b's place."""
+        """The error (..., 6) of a, in its own axes; ``place`` is its position relative to the held placement."""
         return np.concatenate([times(transposed(turn), place), rotation_vector(turn)], axis=-1)
 
-    # What editing a model asks for
+    # For editing models
 
     def frame_names(self) -> tuple[str, ...]:
         """The frames that it holds."""
         return tuple(end.frame if isinstance(end, Point) else end for end in (self.frame_a, self.frame_b))
 
     def joint_names(self) -> tuple[str, ...]:
-        """The joints that it holds by name."""
+        """The joints that it refers to by name."""
         return ()
 
     def renamed(self, frame: Callable[[str], str], joint: Callable[[str], str]) -> Constraint:
@@ -122,39 +122,39 @@ class Constraint(ABC):
         )
         return replace(self, frame_a=a, frame_b=b)
 
-    # What dynamics asks for: most constraints look at one pair of frames, by the rows above
+    # For dynamics: most constraints have one pair of frames, and the rows above
 
     def kind(self) -> tuple[object, ...]:
-        """What code for it depends on: all but where a is held."""
+        """The data that determine its code: all but the held placement."""
         others = [each for each in fields(self) if each.name != "placement"]
         return (type(self).__name__, *(str(getattr(self, each.name)) for each in others))
 
     def grips(self, model: Model) -> list[Grip]:
-        """The pairs of frames whose relative motion it holds."""
+        """The pairs of frames whose relative motion it constrains."""
         return [Grip(self.frame_a, self.frame_b, self.placement)]
 
     def all_rows(self, model: Model, held: Sequence[Held]) -> list[Array]:
-        """For each pair, the rows (..., r, 6) of its motion; their sum is held at zero."""
+        """For each pair, the rows (..., r, 6) over its motion; their sum is held at zero."""
         return [self.rows(held[0].turn)]
 
     def all_errors(self, model: Model, q: Array, held: Sequence[Held]) -> Array:
-        """How far off (..., r) what is held at zero is."""
+        """The errors (..., r) of the constrained quantities."""
         return times(self.rows(held[0].turn), self.error(held[0].place, held[0].turn))
 
     def drift(self, held: Sequence[Held]) -> Array | None:
-        """What rows that change with time add to their rate (..., r), as b sees it; None for nothing."""
+        """The contribution of time-varying rows to their rate (..., r), in b's frame; None if it is zero."""
         return None
 
 
 class Weld(Constraint):
-    """All six motions are held: a is fixed to b."""
+    """All six relative motions are constrained: a is fixed to b."""
 
     def rows(self, turn: Array) -> Array:
         return np.broadcast_to(np.eye(6), (*turn.shape[:-2], 6, 6))
 
 
 class Ball(Constraint):
-    """The origins of a and b stay together, and turn freely: a ball joint, or a point of contact that pulls, too."""
+    """The origins of a and b coincide, with free rotation: a ball joint, or a bilateral point contact."""
 
     def rows(self, turn: Array) -> Array:
         return np.broadcast_to(np.eye(3, 6), (*turn.shape[:-2], 3, 6))
@@ -162,9 +162,9 @@ class Ball(Constraint):
 
 @dataclass(frozen=True)
 class Hinge(Constraint):
-    """The origins stay together and so does an axis, "x", "y", "z" or three numbers, which is the same in a and b."""
+    """The origins coincide, and so does an ``axis``, "x", "y", "z" or three numbers, which is the same in a and b."""
 
-    placement: Placed = field(default_factory=HERE)  # again: mypy takes an inherited one for what it is given as
+    placement: Placed = field(default_factory=HERE)  # repeated for mypy, which mistakes the type of an inherited field
     axis: str | Sequence[float] = "z"
 
     def __post_init__(self) -> None:
@@ -185,9 +185,9 @@ class Hinge(Constraint):
 
 @dataclass(frozen=True)
 class PointOnPlane(Constraint):
-    """The origin of a stays in a plane through b with a normal, "x", "y", "z" or three numbers in b's axes."""
+    """The origin of a stays in a plane through b with a ``normal``, "x", "y", "z" or three numbers in b's axes."""
 
-    placement: Placed = field(default_factory=HERE)  # again: mypy takes an inherited one for what it is given as
+    placement: Placed = field(default_factory=HERE)  # repeated for mypy, which mistakes the type of an inherited field
     normal: str | Sequence[float] = "z"
 
     def __post_init__(self) -> None:
@@ -203,19 +203,19 @@ class PointOnPlane(Constraint):
 
 
 _FLAT = 1e-8
-"""How steep a disc stands that lies flat but for rounding."""
+"""The steepness of a disc below which it lies flat but for rounding."""
 
 
 @dataclass(frozen=True)
 class Rolling(Constraint):
-    """A disc, or a ball, rolls on a plane without slipping: nonholonomic, since where it gets to depends on its path.
+    """A disc or a ball rolls on a plane without slipping: nonholonomic, as its final configuration depends on its path.
 
     The centre of the disc is the origin of a; its ``axis`` is "x", "y", "z" or three numbers in a's axes, or None for a
-    ball. The plane goes through b and has a ``normal`` in b's axes. What touches the plane does not move along it,
-    and does not leave it. ``radius`` is in m.
+    ball. The plane goes through b and has a ``normal`` in b's axes. The contact point neither slides on the plane nor
+    leaves it. ``radius`` is in m.
     """
 
-    placement: Placed = field(default_factory=HERE)  # again: mypy takes an inherited one for what it is given as
+    placement: Placed = field(default_factory=HERE)  # repeated for mypy, which mistakes the type of an inherited field
     radius: float = 1.0
     axis: str | Sequence[float] | None = "z"
     normal: str | Sequence[float] = "z"
@@ -228,7 +228,7 @@ class Rolling(Constraint):
         object.__setattr__(self, "normal", kept_axis(self.normal))
 
     def _held_at(self, place: Transform) -> Transform:
-        """The plane that it touches there."""
+        """The plane that touches it there."""
         with np.errstate(all="ignore"):
             up, _ = self._up(np.array(place.rotation, dtype=np.float64))
         if not np.isfinite(up).all():
@@ -246,7 +246,7 @@ class Rolling(Constraint):
         return np.concatenate([linear, np.zeros_like(linear)], axis=-1)
 
     def drift(self, held: Sequence[Held]) -> Array | None:
-        """-r ω × u̇, with u from what touches the plane to the centre."""
+        """-r ω × u̇, with u from the contact point to the centre."""
         turn, _, motion = held[0]
         if self.axis is None:
             return np.zeros_like(motion[..., :3])
@@ -259,8 +259,8 @@ class Rolling(Constraint):
         return -self.radius * cross(omega, moved)
 
     def _up(self, turn: Array) -> tuple[Array, Array]:
-        """The direction in a's axes from what touches the plane to the centre, and how steep the disc stands: 1
-        upright, 0 lying flat.
+        """The direction in a's axes from the contact point to the centre, and the steepness of the disc: 1 upright, 0
+        lying flat.
         """
         normal = times(transposed(turn), direction(self.normal))
         if self.axis is None:
@@ -273,10 +273,10 @@ class Rolling(Constraint):
 
 
 class Coupling(Constraint):
-    """Two joints of one degree of freedom move together: q_a = ratio · q_b + offset, as by gears, a belt or a cable.
+    """Couples two joints of one degree of freedom: q_a = ratio · q_b + offset, as by gears, a belt or a cable.
 
     ``ratio`` has the units of q_a over q_b, ``offset`` those of q_a. A ratio of 0 holds ``joint_a`` at the offset,
-    whatever ``joint_b`` is; it may be the same. The wrench of this constraint is the force or
+    independently of ``joint_b``, which may then be the same joint. The wrench of this constraint is the force or
     moment along the axis of ``joint_a``, on the body that this joint carries.
 
     Example:
@@ -333,7 +333,7 @@ class Coupling(Constraint):
     def at(
         cls, model: Model, q: ArrayLike, frame_a: str | Point, frame_b: str | Point = WORLD, **options: Any
     ) -> Coupling:
-        """The same with the ``offset`` that holds for two joints, by name, in one configuration."""
+        """A coupling of two joints, by name, with the ``offset`` that satisfies it in one configuration."""
         found = cls(frame_a, frame_b, **options)  # type: ignore[arg-type]  # the constructor says what is no joint
         if not isinstance(model, Model):
             raise ArgumentError(f"model must be a linkwork Model, not {shown(model)}")
@@ -366,14 +366,14 @@ class Coupling(Constraint):
         return (q[..., a] - self.ratio * q[..., b] - self.offset)[..., None]
 
     def _row(self, model: Model, name: str) -> Array:
-        """What takes the relative motion across a joint to its velocity."""
+        """The row that maps the relative motion across a joint to its velocity."""
         joint = model.bodies[self._number(model, name)].joint
         (column,) = joint.subspace([0.0]).columns()
         motion = np.array(column.numbers(), dtype=np.float64)
         return (motion / (motion @ motion))[None, :]
 
     def _number(self, model: Model, name: str) -> int:
-        """Which body a joint carries, from 0."""
+        """The index of the body that a joint carries, from 0."""
         number = model.joint_index(name)
         joint = model.bodies[number].joint
         if (joint.nq, joint.nv) != (1, 1):
@@ -382,12 +382,12 @@ class Coupling(Constraint):
 
 
 def direction(axis: str | Sequence[float]) -> Array:
-    """An axis as three numbers."""
+    """An axis as a vector of three numbers."""
     return np.array(as_axis(axis).direction.numbers(), dtype=np.float64)
 
 
 def as_constraints(constraints: Sequence[Constraint] | Constraint) -> tuple[Constraint, ...]:
-    """Constraints of a call, all of them constraints; one alone is a list of one."""
+    """The constraints of a call, checked; a single one stands for a list of one."""
     if isinstance(constraints, Constraint):
         return (constraints,)
     if not isinstance(constraints, Sequence) or isinstance(constraints, str):

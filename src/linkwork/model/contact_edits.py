@@ -1,4 +1,4 @@
-"""Contacts of models that are made from models: those of what is left, under its names, and those of several."""
+"""Contacts of edited models: those of the remaining parts, renamed, and those of several models."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def left_contacts(
     prefix: str = "",
     held: Sequence[int] | None = None,
 ) -> Contacts:
-    """The contacts of a model between these frames, softness of these joints and of the constraints ``held``, all of
-    them if left out, under their new names. The reference keeps the coordinates of these joints.
+    """The contacts of a model between these frames, and the softness of these joints and of the constraints ``held``
+    (all if None), under their new names. The reference keeps the coordinates of these joints.
     """
     contacts = model.contacts
     if contacts == NONE:
@@ -60,8 +60,8 @@ def left_contacts(
 
 
 def joined_contacts(parts: Sequence[tuple[str, Contacts]]) -> Contacts:
-    """The contacts of several models, by the names of these, as those of one; what holds for all is the first's that
-    says so. References and bonds are left to the caller, who knows the order of joints and constraints.
+    """The contacts of several models, with the names of these, as those of one; global settings are those of the first
+    model that has them. References and bonds are left to the caller, who knows the order of joints and constraints.
     """
     there = [(name, part) for name, part in parts if part != NONE]
     if not there:
@@ -101,7 +101,7 @@ def _settled(name: str, what: str, value: float, before: float, default: float) 
 
 
 def check_contacts(model: Model) -> None:
-    """Refuse contacts of a model that do not fit it."""
+    """Raise an error for contacts that do not fit their model."""
     contacts = model.contacts
     ends = [end for each in contacts for end in (each.frame, each.on)] + [frame for frame, _ in contacts.centres]
     ends += [] if contacts.medium is None else [frame for frame, _, _ in contacts.medium.boxes]

@@ -1,8 +1,8 @@
-"""What touches what: shapes on frames, planes and height fields, and how soft and rough they are.
+"""Contact descriptions: shapes on frames, planes and height fields, with their softness and friction.
 
-These are descriptions alone; ``dynamics.contact`` computes with them. The law is MuJoCo's soft convex one: a contact
-that is r deep is asked for the acceleration of a damped spring, -b v - k d(r) r, by as much force as d(r), its
-impedance, says; ``time_constant`` and ``damping_ratio`` give k and b (MuJoCo's ``solref``), five numbers give d(r)
+``dynamics.contact`` computes with them. The contact law is MuJoCo's soft convex one: a contact of depth r
+has the reference acceleration of a damped spring, -b v - k d(r) r, enforced with the impedance
+d(r); ``time_constant`` and ``damping_ratio`` give k and b (MuJoCo's ``solref``), five numbers give d(r)
 (``solimp``).
 """
 
@@ -37,7 +37,7 @@ class Sphere:
 
 @dataclass(frozen=True)
 class Capsule:
-    """A cylinder along z with half balls at its ends: its ``radius`` and half of the cylinder's length (m)."""
+    """A cylinder along z with hemispherical ends: its ``radius`` and ``half_length``, that of the cylinder (m)."""
 
     radius: float
     half_length: float
@@ -49,7 +49,7 @@ class Capsule:
 
 @dataclass(frozen=True)
 class Cylinder:
-    """A cylinder along z: its ``radius`` and half of its length (m)."""
+    """A cylinder along z: its ``radius`` and ``half_length`` (m)."""
 
     radius: float
     half_length: float
@@ -61,7 +61,7 @@ class Cylinder:
 
 @dataclass(frozen=True)
 class Box:
-    """A box with faces across x, y and z: half of its sides (m)."""
+    """A box with faces normal to x, y and z: its ``half_sides`` (m)."""
 
     half_sides: tuple[float, float, float]
 
@@ -71,7 +71,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Ellipsoid:
-    """An ellipsoid whose axes are x, y and z: half of their lengths (m)."""
+    """An ellipsoid with axes along x, y and z: ``half_axes``, its semi-axes (m)."""
 
     half_axes: tuple[float, float, float]
 
@@ -81,9 +81,9 @@ class Ellipsoid:
 
 @dataclass(frozen=True)
 class Plane:
-    """All that lies below a plane: its ``normal``, "x", "y", "z" or three numbers, points out of the ground.
+    """A half-space below a plane: its ``normal``, "x", "y", "z" or three numbers, points out of the ground.
 
-    ``height`` (m) is how far along the normal the plane lies from the origin of its frame.
+    ``height`` (m) is the offset of the plane along the normal from the origin of its frame.
     """
 
     normal: str | Sequence[float] = "z"
@@ -104,11 +104,11 @@ class HeightField:
 
     Args:
         heights: (rows along y, columns along x), m, at least 2 by 2.
-        half_size: half of the extent along x and along y (m), about the origin of its frame. Beyond its edge the ground
-            goes on as the edge has it.
+        half_size: half the extent along x and along y (m), about the origin of its frame. Beyond its edge the ground
+            continues at the height of the edge.
 
-    A shape touches it in one point for each of its own (two for a capsule), along the normal there: what is wider than
-    the ground's bumps sinks into them.
+    A shape touches it in one point for each of its own (two for a capsule), along the normal there: a shape that is
+    wider than the ground's bumps sinks into them.
     """
 
     heights: ArrayLike
@@ -145,13 +145,13 @@ Ground = Plane | HeightField
 
 @dataclass(frozen=True)
 class Softness:
-    """How what holds yields: MuJoCo's ``solref`` and ``solimp``.
+    """The softness of a contact, a limit, joint friction or a constraint: MuJoCo's ``solref`` and ``solimp``.
 
     Attributes:
         time_constant, damping_ratio: of the spring (s, and 1 for critical damping); two negative numbers are minus its
             stiffness and its damping instead.
-        impedance: d at the surface and when deep, over which depth (m or rad) it changes from one to the other, and
-            the midpoint and power of that change.
+        impedance: d at the surface and at full depth, the depth (m or rad) over which it changes from one to the other,
+            and the midpoint and power of that change.
     """
 
     time_constant: float = 0.02
@@ -172,24 +172,24 @@ class Softness:
 
 @dataclass(frozen=True)
 class Contact:
-    """A shape on a frame that may touch the ground, or another shape. It pushes, never pulls, and slides or sticks.
+    """A shape on a frame that may touch the ground, or another shape. It pushes, never pulls, and sticks or slides.
 
     Args:
         frame: the frame that carries the shape, a name in ``model.frame_names``.
         shape: ``lw.Sphere``, ``lw.Capsule``, ``lw.Cylinder``, ``lw.Box`` or ``lw.Ellipsoid``; None for a point, the
             frame's origin.
-        against: what it touches: ``lw.Plane`` (the floor, z = 0, if left out) or ``lw.HeightField``; or another shape:
+        against: the other side: ``lw.Plane`` (the floor, z = 0, if left out) or ``lw.HeightField``; or another shape:
             spheres and capsules touch each other, boxes touch boxes and spheres.
-        on: the frame that carries what it touches; the world if left out.
+        on: the frame that carries the other side; the world if left out.
         friction: the coefficient of friction, the tangent of the friction cone's angle.
-        dimensions: 3, 1 for a contact without friction, 4 for one that resists spinning as well, or 6 for one that
-            resists spinning and rolling (MuJoCo's ``condim``).
-        torsional_friction: with 4 or 6 dimensions, the moment of friction about the normal over the normal force (m).
-        rolling_friction: with 6, that about directions along the surface (m).
-        placement: of the shape in its frame, from ``lw.placement`` or a 4×4 matrix. on_placement: of what it touches,
-            in that frame.
-        softness: how it yields. margin: the distance (m) at which it begins to act.
-        name: to tell contacts apart by.
+        dimensions: 3, 1 for a contact without friction, 4 to add torsional friction, or 6 to add torsional and rolling
+            friction (MuJoCo's ``condim``).
+        torsional_friction: with 4 or 6 dimensions, the friction moment about the normal over the normal force (m).
+        rolling_friction: with 6, the friction moment about the tangents over the normal force (m).
+        placement: of the shape in its frame, from ``lw.placement`` or a 4×4 matrix. on_placement: of the other side,
+            in its frame.
+        softness: the softness of the contact. margin: the distance (m) at which it begins to act.
+        name: to distinguish contacts.
 
     Example:
         >>> import linkwork as lw
@@ -261,21 +261,21 @@ class Contact:
 
     @property
     def points(self) -> int:
-        """Places in which it may touch: of the twelve of two boxes, at most eight at once."""
+        """The number of candidate contact points: of the twelve of two boxes, at most eight act at once."""
         if isinstance(self.against, Ground):
             return 4 if isinstance(self.shape, Box | Cylinder) else 2 if isinstance(self.shape, Capsule) else 1
         return 12 if isinstance(self.shape, Box) and isinstance(self.against, Box) else 1
 
     @property
     def friction_rows(self) -> int:
-        """How many directions friction acts in: none, two along the surface, three with the rotation about the normal,
-        or five with those about the two along the surface.
+        """The number of friction directions: none, two tangents, three with the rotation about the normal, or five with
+        those about the tangents.
         """
         return self.dimensions - 1 if self.friction > 0.0 else 0
 
     @property
     def coefficients(self) -> list[float]:
-        """Of friction along the surface, against spinning, and against rolling, as far as it acts."""
+        """The coefficients of sliding, torsional and rolling friction, as far as they act."""
         return [self.friction, self.torsional_friction, self.rolling_friction][: max(1, (self.friction_rows + 1) // 2)]
 
 

@@ -1,4 +1,4 @@
-"""A Model in words and numbers: as a printed tree, as a notebook shows it, and as plain data for JSON."""
+"""Descriptions of a Model: as a printed tree, as HTML for notebooks, and as plain data for JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from linkwork.model.model import WORLD, Body, Model
 
 
 def as_data(model: Model) -> dict[str, Any]:
-    """The mechanism as JSON can hold it; a limit that is infinite is null."""
+    """The mechanism as data for JSON; an infinite limit is null."""
     names = (WORLD, *model.body_names)
     return {
         "name": model.name,
@@ -45,7 +45,7 @@ def as_data(model: Model) -> dict[str, Any]:
 
 
 def summary(model: Model) -> str:
-    """One line: how much, how many, how deep."""
+    """One line: number of bodies, mass, degrees of freedom, depth."""
     return (
         f"{model.name}: {len(model.bodies)} bodies, {model.mass:.6g} kg, {model.nv} degrees of freedom"
         f" (nq {model.nq}), depth {model.depth}"
@@ -53,16 +53,16 @@ def summary(model: Model) -> str:
 
 
 DEEPEST_DRAWN = 30
-"""A deeper tree is listed with a column of parents instead: its indentation would run off the page."""
+"""A deeper tree is listed with a column of parents instead: its indentation would be too wide."""
 
 
 WIDTH = 10_000
-"""Wider than any table, so that none is folded: a tree broken over lines cannot be read, or searched with grep."""
+"""Wider than any table, so that no row is wrapped: a wrapped tree cannot be read, or searched with grep."""
 _NUMBERS = ("mass kg", "range", "effort")
 
 
 def as_table(model: Model, most: int) -> Table:
-    """The tree as rows, bodies indented under what carries them; at most so many bodies."""
+    """The tree as rows, bodies indented under their parents; at most ``most`` bodies."""
     headings, rows = _cells(model, most)
     table = Table(box=None, pad_edge=False)
     for heading in headings:
@@ -82,7 +82,7 @@ def as_text(model: Model, most: int) -> str:
 
 
 def as_html(model: Model, most: int) -> str:
-    """The same as HTML; names are text and nothing else."""
+    """The same as HTML, with names escaped."""
     headings, rows = _cells(model, most)
     right = [heading in _NUMBERS for heading in headings]
 
@@ -128,7 +128,7 @@ def _cells(model: Model, most: int) -> tuple[list[str], list[list[str]]]:
 
 
 def _depth_first(model: Model) -> list[tuple[int, str]]:
-    """Bodies in the order of a printed tree, each with the lines before its name."""
+    """Bodies in the order of a printed tree, each with the lines drawn before its name."""
     children: dict[int, list[int]] = {}
     for index, body in enumerate(model.bodies, 1):
         children.setdefault(body.parent, []).append(index)
@@ -143,7 +143,7 @@ def _depth_first(model: Model) -> list[tuple[int, str]]:
 
 
 def _extra_frames(model: Model) -> dict[int, str]:
-    """Frames that are not just a body or a joint, by body: named places, and links that are parts of bodies."""
+    """Frames that are not a body's or a joint's own, by body: named frames, and links that are merged into bodies."""
     own = {WORLD, *model.body_names, *model.joint_names}
     named: dict[int, list[str]] = {}
     for frame in model.frames:

@@ -1,9 +1,9 @@
-"""Joints of which rounding could hide that they move no inertia.
+"""Joints for which rounding could hide that they move no inertia.
 
-What a joint moves, in the mass matrix as its factors see it, is never less than its own body, and rounding is never
-more than that of the whole subtree's inertia. A joint whose own body is above that can never be singular, in whatever
-state, and its pivots need no judging; the others are doubtful. Of the robots that people build hardly a joint is, so
-that code pays for judging only where a body is massless or a point, or lighter than what it carries by fourteen digits.
+The inertia that a joint moves, a pivot of the mass matrix's factors, is never less than that of its own body, and its
+rounding error never more than that of the whole subtree's inertia. A joint whose own body is above that can never be
+singular, in any state, and its pivots need no check; the others are doubtful. Real robots have hardly any, so code pays
+for the check only where a body is massless or a point, or lighter than the bodies it carries by fourteen digits.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from linkwork.spatial.symmetric import ROUNDING
 Array = NDArray[np.float64]
 
 SURELY = 8.0 * ROUNDING
-"""Of the largest terms that can cancel: a joint that moves more is not doubtful."""
+"""Relative to the largest terms that can cancel: a joint that moves more is not doubtful."""
 REACH = 1e3
-"""How far (m) a sliding joint is taken to carry its body."""
+"""The assumed displacement (m) of a body by a sliding joint."""
 FAR = 1000
-"""How many links of a chain can be stretched out as one. Beyond, a second moment, which grows with the third power of
-the length, is taken for that of so many links: the others give way."""
+"""The most links of a chain that are assumed to be stretched out as one. Beyond, a second moment, which grows with the
+third power of the length, is taken for that of so many links: the other joints yield."""
 
 
 @kept_with_model
 def doubtful_joints(model: Model) -> tuple[bool, ...]:
-    """For each joint, whether its pivots are to be judged."""
+    """For each joint, whether its pivots must be checked."""
     return tuple(not share > SURELY for share in own_shares(model))
 
 
 @kept_with_model
 def own_shares(model: Model) -> tuple[float, ...]:
-    """For each joint, what its own body surely makes it move, as a share of the largest terms that can cancel there; 1
-    for a fixed joint, 0 where nothing is sure.
+    """For each joint, a lower bound of the inertia that its own body makes it move, relative to the largest terms that
+    can cancel there; 1 for a fixed joint, 0 where nothing is certain.
     """
     mass, turning = _largest(model)
     found = np.ones(len(model.bodies))
@@ -57,7 +57,7 @@ def own_shares(model: Model) -> tuple[float, ...]:
         bodies = [model.bodies[k] for k in members]
         S = np.array([known[id(body.joint)][0] for body in bodies])
         inertias = _matrices(np.array([body.inertia.numbers() for body in bodies], dtype=np.float64))
-        if not constant:  # the motions turn about any axes: the least moment is what they move surely
+        if not constant:  # the motions rotate about varying axes: the least moment is the lower bound
             least = np.linalg.eigvalsh(inertias[:, 3:, 3:])[:, 0]
             inertias = least[:, None, None] * np.eye(6)
         rotors = np.array([body.armature or (0.0,) * nv for body in bodies])
@@ -68,14 +68,14 @@ def own_shares(model: Model) -> tuple[float, ...]:
             terms = linear * mass[members, None] + angular * turning[members, None]
             units = 1.0 / np.sqrt(np.where(terms > 0.0, terms, 1.0))
             shares = D * units[:, :, None] * units[:, None, :]
-        shares[~np.isfinite(shares).all(axis=(1, 2))] = 0.0  # beyond all floats, nothing is sure
+        shares[~np.isfinite(shares).all(axis=(1, 2))] = 0.0  # overflow: nothing is certain
         found[members] = np.linalg.eigvalsh(shares)[:, 0]
     return tuple(found.tolist())
 
 
 def _largest(model: Model) -> tuple[Array, Array]:
-    """For each body, the mass of its subtree, and the most that the trace of the subtree's second moment about the
-    body's origin can be (but for ``FAR``).
+    """For each body, the mass of its subtree, and an upper bound of the trace of the subtree's second moment about the
+    body's origin (but for ``FAR``).
     """
     reaches: dict[int, float] = {}
     mass, turning, links = [0.0], [0.0], [1] * (len(model.bodies) + 1)
@@ -96,8 +96,8 @@ def _largest(model: Model) -> tuple[Array, Array]:
 
 
 def _motions(joint: Joint) -> tuple[Array, bool, bool]:
-    """S in the neutral configuration; whether it is so in all; whether its motions turn at constant angles to each
-    other, about axes that vary.
+    """S in the neutral configuration; whether it is constant; whether its motions are rotations at constant angles to
+    each other, about axes that vary.
     """
     subspace = joint.subspace(joint.neutral())
     here = np.array([column.numbers() for column in subspace.columns()], dtype=np.float64).reshape(joint.nv, 6).T
@@ -112,17 +112,17 @@ def _motions(joint: Joint) -> tuple[Array, bool, bool]:
 
 
 def _reach(joint: Joint) -> float:
-    """How far a joint can carry its body's origin."""
+    """The distance by which a joint can displace its body's origin."""
     return REACH if any(joint.transform(_elsewhere(joint)).translation.numbers()) else 0.0
 
 
 def _elsewhere(joint: Joint) -> list[float]:
-    """Some configuration that is no special one."""
+    """A generic configuration."""
     return joint.integrate(joint.neutral(), [0.37 * (k + 1) for k in range(joint.nv)])
 
 
 def _matrices(numbers: Array) -> Array:
-    """6×6 matrices of rigid bodies' inertias, of ten numbers each."""
+    """6×6 spatial inertias of rigid bodies, from ten numbers each."""
     m, (x, y, z), o = numbers[:, 0], numbers[:, 1:4].T, np.zeros(len(numbers))
     xx, xy, xz, yy, yz, zz = numbers[:, 4:].T
     rows = [

@@ -1,7 +1,7 @@
-"""Models that differ from another: joints locked, other masses, a payload, a part of it, other names.
+"""Edited models: joints locked, other masses, a payload, a subtree, other names.
 
-Each function is a method of ``Model`` and gives a new one. What a body has goes along with it, since it is replaced
-field by field; what refers to joints and frames by name goes along by ``references``.
+Each function is a method of ``Model`` and returns a new one. A body's own data are kept, since bodies are replaced
+field by field; references to joints and frames by name are updated by ``references``.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ if TYPE_CHECKING:
 
 _SOLID = ("mass", "com", "inertia")
 _OFF = 1e-6
-"""How far joints that are locked may be off a coupling, m or rad."""
+"""The largest error of a coupling between locked joints, m or rad."""
 
 
 def locked(model: Model, joints: Mapping[str, ArrayLike] | Collection[str], q: ArrayLike | None = None) -> Model:
-    """The mechanism with some joints frozen, and the bodies that they carried made parts of what carries them.
+    """The mechanism with some joints locked, and the bodies that they carried merged into their parents.
 
-    All frames stay. A joint that a coupling of the model ties to a locked one is locked with it. What is frozen to the
-    world loses its inertia to it: ``base_inertia``.
+    All frames stay. A joint that a coupling of the model ties to a locked one is locked with it. The inertia of bodies
+    that become fixed to the world is added to ``base_inertia``.
 
     Args:
-        joints: for the name of a joint, where it is locked (rad, m): one number, or as many as it has coordinates; or
-            names alone, locked where they are in ``q``.
-        q: a configuration (nq,) of the whole; the configuration of rest, ``lw.neutral(model)``, if left out.
+        joints: for each joint name, the coordinates at which it is locked (rad, m): one number, or as many as it has
+            coordinates; or names alone, locked at their coordinates in ``q``.
+        q: a configuration (nq,) of the whole model; the neutral one, ``lw.neutral(model)``, if left out.
 
     Returns:
         A model without these joints; its q and v are those of the others, in the same order.
 
     Raises:
-        UnknownNameError: if there is no such joint.
-        ArgumentError: if a joint has another number of coordinates, or two contradict a coupling.
+        UnknownNameError: if the model has no such joint.
+        ArgumentError: if a joint has a different number of coordinates, or two locked joints contradict a coupling.
 
     Warns:
-        LinkworkWarning: if a joint is locked outside of its range.
+        LinkworkWarning: if a joint is locked outside its limits.
 
     Example:
         >>> import linkwork as lw
@@ -78,10 +78,10 @@ def with_gravity(model: Model, gravity: Sequence[float]) -> Model:
     """The mechanism under another gravity.
 
     Args:
-        gravity: acceleration of free fall (3,) in the world's axes, m/s².
+        gravity: gravitational acceleration (3,) in the world's axes, m/s².
 
     Returns:
-        A new model; all else is as it was.
+        A new model, otherwise unchanged.
 
     Example:
         >>> import linkwork as lw
@@ -99,21 +99,21 @@ def with_payload(
     com: Sequence[float] = NO_OFFSET,
     inertia: Any = NO_INERTIA,
 ) -> Model:
-    """The mechanism with something fixed to it, in a hand or on a back.
+    """The mechanism with a load fixed to it, in a hand or on a back.
 
     Args:
-        frame: where it is held: the name of a frame, or an ``lw.Point``.
+        frame: the frame that carries the load: its name, or an ``lw.Point``.
         mass: kg.
-        com: its centre of mass in that frame (m).
+        com: the load's centre of mass in that frame (m).
         inertia: about its centre of mass in the frame's axes (kg m²): three principal values, the six numbers xx, xy,
             xz, yy, yz, zz, or a 3×3 matrix; a point mass if left out.
 
     Returns:
-        A new model, whose body under the frame is heavier; all else is as it was.
+        A new model in which the frame's body includes the load; otherwise unchanged.
 
     Raises:
-        UnknownNameError: if there is no such frame.
-        ModelError: if the frame is a part of the world, where a load moves nothing.
+        UnknownNameError: if the model has no such frame.
+        ModelError: if the frame is fixed to the world, where a load has no effect.
 
     Example:
         >>> import linkwork as lw
@@ -136,15 +136,15 @@ def with_inertias(model: Model, inertias: Mapping[str, Mapping[str, Any] | Array
     """The mechanism with other masses, centres of mass and inertias of some bodies, or of all.
 
     Args:
-        inertias: for the name of a body, a dict of any of "mass" (kg), "com" (m, in the body's frame) and "inertia"
-            (kg m², about the centre of mass, as ``lw.Builder.add_body`` takes it), what is left out being as it was; or
+        inertias: for each body name, a dict with any of "mass" (kg), "com" (m, in the body's frame) and "inertia"
+            (kg m², about the centre of mass, as ``lw.Builder.add_body`` takes it), the others being unchanged; or
             ten numbers in the order of ``model.inertial_parameters``. Or such numbers for all bodies, (nbodies, 10).
 
     Returns:
-        A new model; all else is as it was.
+        A new model, otherwise unchanged.
 
     Raises:
-        UnknownNameError: if there is no such body.
+        UnknownNameError: if the model has no such body.
         ModelError: if a mass is negative, or a body without mass has a first moment.
 
     Example:
@@ -175,19 +175,19 @@ def with_inertias(model: Model, inertias: Mapping[str, Mapping[str, Any] | Array
 
 
 def subtree(model: Model, body: str) -> Model:
-    """A body with the joint that carries it and everything beyond: an arm of a robot, a leg, a gripper.
+    """A body with the joint that carries it and its whole subtree: an arm of a robot, a leg, a gripper.
 
-    What carried the body is the world of the new model, so that the joint stands where it stood on its parent.
+    The parent of the body becomes the world of the new model, so that the joint keeps its placement on its parent.
 
     Args:
-        body: in ``model.body_names``.
+        body: a name in ``model.body_names``.
 
     Returns:
-        A new model with the frames on its bodies; constraints, actuators and contacts that need other parts are left
-        out, and so are those with the world, unless it carried the body.
+        A new model with the frames on its bodies. Constraints, actuators and contacts that involve other parts are left
+        out, and so are those with the world, unless it was the parent of the body.
 
     Raises:
-        UnknownNameError: if there is no such body.
+        UnknownNameError: if the model has no such body.
 
     Example:
         >>> import linkwork as lw
@@ -197,7 +197,7 @@ def subtree(model: Model, body: str) -> Model:
         ('left_shoulder_yaw', 'left_elbow_pitch', 'left_wrist_yaw', 'left_wrist_roll', 'left_wrist_pitch')
     """
     root = model.body_index(body) + 1
-    number, bodies = {0: 0}, []  # of each old body that is kept
+    number, bodies = {0: 0}, []  # the new number of each body that is kept
     for old, each in enumerate(model.bodies, 1):
         if old == root or (each.parent and each.parent in number):
             bodies.append(replace(each, parent=0 if old == root else number[each.parent]))
@@ -216,20 +216,20 @@ def subtree(model: Model, body: str) -> Model:
 
 
 def renamed(model: Model, prefix: str = "", names: Mapping[str, str] | None = None, name: str | None = None) -> Model:
-    """The mechanism under other names: a second arm of the same kind, or the names that another program has.
+    """The mechanism under other names: a second arm of the same kind, or the names that another program uses.
 
     Args:
-        prefix: put before the names of bodies, joints, frames, actuators and the model; the world stays the world.
-        names: new names for some bodies, joints and frames by their old ones; a name that is of several of these is
+        prefix: put before the names of bodies, joints, frames, actuators and the model; the world keeps its name.
+        names: new names for some bodies, joints and frames by their old ones; a name shared by several of these is
             changed in all. These get no prefix.
-        name: of the model; with the prefix if left out.
+        name: name of the model; the old one with the prefix if left out.
 
     Returns:
-        A new model; all else is as it was.
+        A new model, otherwise unchanged.
 
     Raises:
         UnknownNameError: if ``names`` has a name that the model does not have.
-        ModelError: if two bodies, joints or frames would have one name.
+        ModelError: if two bodies, joints or frames would have the same name.
 
     Example:
         >>> import linkwork as lw
@@ -257,11 +257,11 @@ def renamed(model: Model, prefix: str = "", names: Mapping[str, str] | None = No
     return replace(model, name=prefix + model.name if name is None else name, bodies=bodies, frames=frames, **rest)
 
 
-# Parts of the functions
+# Helper functions
 
 
 def _locked_at(model: Model, joints: Mapping[str, ArrayLike] | Collection[str], q: ArrayLike | None) -> dict[int, Any]:
-    """Where each joint is locked, by its index."""
+    """The coordinates at which each joint is locked, by its index."""
     if isinstance(joints, Mapping):
         if q is not None:
             raise ArgumentError("joints has the coordinates of the locked joints; q is for names alone")
@@ -287,7 +287,7 @@ def _locked_at(model: Model, joints: Mapping[str, ArrayLike] | Collection[str], 
 
 
 def _warn_of_range(model: Model, given: Mapping[int, list[float]]) -> None:
-    """A warning of a joint that is locked where it cannot be: mostly its unit is another."""
+    """Warn of a joint that is locked outside its limits, mostly because of a wrong unit."""
     for index, at in given.items():
         body = model.bodies[index]
         low, high = body.limits.lower, body.limits.upper
@@ -297,7 +297,7 @@ def _warn_of_range(model: Model, given: Mapping[int, list[float]]) -> None:
 
 
 def _check_tied(model: Model, constraint: Constraint, given: Mapping[int, list[float]]) -> None:
-    """An error for a coupling that joints which are locked contradict."""
+    """Raise an error for a coupling that locked joints contradict."""
     from linkwork.model.constraints import Coupling
 
     if not isinstance(constraint, Coupling):
@@ -316,7 +316,7 @@ def _check_tied(model: Model, constraint: Constraint, given: Mapping[int, list[f
 
 
 def _tied(model: Model, constraint: Constraint, given: Mapping[int, list[float]]) -> list[tuple[int, list[float]]]:
-    """The joint that a coupling ties to one of those that are locked, if it is not one of them."""
+    """The joint that a coupling ties to a locked one, if it is not locked itself."""
     from linkwork.model.constraints import Coupling
 
     if not isinstance(constraint, Coupling):
@@ -338,7 +338,7 @@ def _one_state(model: Model, name: str, value: Any) -> list[float]:
 
 
 def _place_of(model: Model, frame: str | Point) -> tuple[int, Transform]:
-    """The number of the body under a frame or point, and its placement there."""
+    """The number of the body that carries a frame or point, and its placement there."""
     from linkwork.model.model import Point
 
     if isinstance(frame, str):

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Field:
-    """Values at nodes, at frames, at junctions, at stations, at segments, or at pairs of them."""
+    """Values at nodes, frames, junctions, stations or segments, or at pairs of them."""
 
     __slots__ = ("_values",)
 
@@ -21,11 +21,11 @@ class Field:
         self._values[_key(key)] = value
 
     def get(self, index: Any) -> Any:
-        """By number; None where nothing was stored."""
+        """The value at a number; None if nothing was stored."""
         return self._values.get(index)
 
     def put(self, index: Any, value: Any) -> None:
-        """By number."""
+        """Store a value at a number."""
         self._values[index] = value
 
 
@@ -34,7 +34,7 @@ def _key(key: Any) -> Any:
 
 
 class Constant:
-    """A field that holds the same at every node: ``make(node)``."""
+    """A field with a computed value at every node: ``make(node)``."""
 
     __slots__ = ("_make",)
 

@@ -1,4 +1,4 @@
-"""What a model file says of its bodies' looks: shapes to see and shapes that touch. No dynamics depend on them."""
+"""The geometry of a model file: visual and collision shapes of bodies. The dynamics do not depend on it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Geometry:
         placement: of the shape in the body's frame.
         kind: "box" (edges), "sphere" (radius), "cylinder" (radius, length; along z), "capsule" (radius, length between
             its centres; along z), "ellipsoid" (radii) or "mesh" (factors along x, y and z); all in m but the last.
-        size: the numbers that the kind is followed by above.
-        visual: it is there to be seen.
-        collision: it is what touches other bodies.
-        colour: red, green, blue and opacity from 0 to 1; None if the file does not say.
-        mesh: of a mesh, the reference to its file as the model file gives it; the file is opened when it is shown.
-        folder: of a mesh, the folder of the model file.
+        size: the numbers listed above for the kind.
+        visual: whether it is visual geometry.
+        collision: whether it is collision geometry.
+        colour: red, green, blue and opacity from 0 to 1; None if the file gives none.
+        mesh: for a mesh, the reference to its file as the model file gives it; the file is opened when it is shown.
+        folder: for a mesh, the folder of the model file.
     """
 
     body: int
@@ -37,7 +37,7 @@ class Geometry:
 
 
 def carried(geometry: Sequence[Geometry], carriers: Sequence[tuple[int, Transform]]) -> tuple[Geometry, ...]:
-    """The same on other bodies: for each old one, the world first, the number of the new one and the place on it."""
+    """The same on other bodies: for each old one, the world first, the new one's number and the placement on it."""
     return tuple(
         replace(shape, body=carriers[shape.body][0], placement=carriers[shape.body][1] * shape.placement)
         for shape in geometry

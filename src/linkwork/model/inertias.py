@@ -1,4 +1,4 @@
-"""Inertias from what users have: a mass, a centre of mass and moments about it."""
+"""Inertias from user input: a mass, a centre of mass and moments about it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from linkwork.spatial import Inertia, Sym3, Vec3
 NO_MASS = 0.0
 NO_OFFSET = NO_INERTIA = (0.0, 0.0, 0.0)
 NOTHING = Inertia.from_com(NO_MASS, Vec3(*NO_OFFSET), Sym3.zero())
-"""One object for all bodies without inertia: a large model has many."""
+"""One shared object for all bodies without inertia: a large model has many."""
 
 
 def as_inertia(where: str, mass: Any, com: Any, inertia: Any) -> Inertia:
-    """An inertia, checked: from kg, m and kg m² about the centre of mass, as ``Builder.add_body`` takes them."""
+    """A checked inertia: from kg, m and kg m² about the centre of mass, as ``Builder.add_body`` takes them."""
     (kilograms,) = several(f"mass of {where}", [mass], 1, ModelError)
     if kilograms < 0.0:
         raise ModelError(f"mass of {where} must not be negative, but is {kilograms}")
@@ -45,8 +45,8 @@ def check_inertia(where: str, mass: float, second: Sym3) -> None:
 
 
 def clearly_possible(second: Sym3) -> Any:
-    """Whether the principal moments clearly fulfil the triangle inequality, without computing them: the second moment
-    of the mass, half the trace less the inertia, is positive definite by its leading minors. For many bodies, an array.
+    """Whether the principal moments clearly satisfy the triangle inequality, without computing them: the second moment
+    of the mass, half the trace minus the inertia, is positive definite by its leading minors. An array for many bodies.
     """
     half = 0.5 * (second.xx + second.yy + second.zz)
     x, y, z = half - second.xx, half - second.yy, half - second.zz
@@ -86,7 +86,7 @@ def warn_of_inertia(where: str, parameters: Sequence[float]) -> None:
 
 
 def about_centre(inertia: Inertia) -> Sym3:
-    """The second moment about the centre of mass; what rounding leaves is none."""
+    """The second moment about the centre of mass; a value at the level of rounding becomes zero."""
     c = inertia.moment * (1.0 / inertia.mass)
     about = inertia.second - Inertia.from_com(inertia.mass, c, Sym3.zero()).second
     size = max(map(abs, inertia.second.numbers()))

@@ -1,7 +1,7 @@
 """Isomorphic branches of a tree: the legs of a humanoid, the fingers of a hand.
 
-Two branches are isomorphic if their joints are of the same kinds, all the way out; what differs is numbers. A body of
-such a branch has a ``lane``, which tells its branch from the others: () in the trunk, (0,) and (1,) in a left and a
+Two branches are isomorphic if their joints are of the same types, all the way out; only numbers differ. A body of
+such a branch has a ``lane``, which identifies its branch: () in the trunk, (0,) and (1,) in a left and a
 right leg, (1, 3) in the fourth finger of a right hand.
 """
 
@@ -13,19 +13,19 @@ from dataclasses import dataclass
 Lane = tuple[int, ...]
 
 MOST_LANES = 4
-"""Branches at most that are taken together."""
+"""The most branches that are grouped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a body is in its branch: bodies that correspond have the same ``number``, each its own ``lane``."""
+    """A body's role in its branch: corresponding bodies have the same ``number``, each with its own ``lane``."""
 
     number: int
     lane: Lane
 
 
 def roles(parents: Sequence[int], kinds: Sequence[Hashable]) -> list[Role]:
-    """The role of each body of a tree, given by its parents and the kinds of its joints; number 0 is the world."""
+    """The role of each body of a tree, given by its parents and joint types; number 0 is the world."""
     children: list[list[int]] = [[] for _ in parents]
     for body in range(1, len(parents)):
         children[parents[body]].append(body)
@@ -37,7 +37,7 @@ def roles(parents: Sequence[int], kinds: Sequence[Hashable]) -> list[Role]:
 
     found = [Role(0, ())] * len(parents)
     groups: list[list[int]] = [[0]]
-    for number, group in enumerate(groups):  # grows meanwhile
+    for number, group in enumerate(groups):  # the list grows during the loop
         for body in group:
             found[body] = Role(number, found[body].lane)
         for wanted in dict.fromkeys(shape[child] for child in children[group[0]]):

@@ -1,4 +1,4 @@
-"""Where the paths of several points to the world meet, in a tree given by its parents; the world is body 0."""
+"""Junctions of the paths of several points to the world, in a tree given by its parents; the world is body 0."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 
 def common_ancestor(parents: Sequence[int], a: int, b: int) -> int:
-    """The nearest common ancestor of two bodies, each of which is one of its own; 0 if that is the world."""
-    while a != b:  # a parent comes before its children, so the later of the two is no ancestor of the other
+    """The nearest common ancestor of two bodies, where a body is its own ancestor; 0 is the world."""
+    while a != b:  # parents have lower numbers, so the later of the two is not an ancestor of the other
         a, b = (parents[a], b) if a > b else (a, parents[b])
     return a
 
 
 def junctions_of(parents: Sequence[int], points: Sequence[int]) -> tuple[list[tuple[int, int]], list[int]]:
-    """The junctions of points on bodies, each as (its body, the junction its path leads to), and that of each point.
+    """The junctions of points on bodies, each as (its body, the next junction on its path), and that of each point.
 
-    Junction 0 is the world. Any other is a body at which at least two paths meet: of points on it, and of all points
-    behind one child. There are fewer of them than points. O(bodies + points).
+    Junction 0 is the world. Any other is a body at which at least two paths meet: those of points on it, and one for
+    each child that carries points. There are fewer of them than points. O(bodies + points).
     """
     ways = [0] * len(parents)
     for body in points:

@@ -1,4 +1,4 @@
-"""What a joint may do, and what resists it."""
+"""Limits, damping, friction and spring of a joint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ class Limits:
     """Limits, damping, friction and spring of a joint, for each coordinate (positions) or degree of freedom (all else).
 
     Units are those of the joint: m, rad, their rates, N or N m; damping in force per rate, friction (Coulomb) in force,
-    stiffness in force per length or angle. ``springref`` is where the spring is at rest. Both are empty without one.
+    stiffness in force per length or angle. ``springref`` is where the spring is at rest. Both are empty without a
+    spring.
     """
 
     lower: tuple[float, ...]

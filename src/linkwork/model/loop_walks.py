@@ -1,4 +1,4 @@
-"""Walks over the loops of a tree, as ordinary loops: what ``algorithms.tree`` asks of ``LoopedTree``."""
+"""Traversals of the loops of a tree, as ordinary loops: the interface of ``LoopedTree`` in ``algorithms.tree``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Numbered:
 
 
 class OpenLoop:
-    """A loop at a step of the joining, which may be that of a hold or of its closing."""
+    """A loop at a step of the joining, possibly that of a hold or of its closing."""
 
     __slots__ = ("body", "frame", "index", "loop", "onward", "rest", "strand")
 
@@ -37,11 +37,11 @@ class OpenLoop:
     body: Any
     frame: Any
     rest: tuple[Crossing, ...]
-    """The other loops of the step; for one of these, those that come after it."""
+    """The other loops of the step; for one of these, those after it."""
 
 
 class LoopWalks:
-    """The loops of a tree whose frames are their holds; it has nodes and frames by their numbers."""
+    """The loops of a tree whose frames are their holds; it has nodes and frames by number."""
 
     _nodes: list[Any]
     _frames: list[Any]
@@ -98,7 +98,7 @@ class LoopWalks:
 
     @cached_property
     def _pairs(self) -> set[tuple[int, int]]:
-        """Loops that are ever open together, and each with itself."""
+        """Pairs of loops that are ever open together, and of each with itself."""
         found = {(loop, loop) for loop in range(self._loops.loops)}
         for step in self._loops.steps:
             ends: list[Attached | Closed] = [*step.attached, *step.closed_behind, *step.closed]

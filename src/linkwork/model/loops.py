@@ -1,8 +1,9 @@
-"""Loops of a mechanism, and the order in which its links are joined so that each loop is open as shortly as possible.
+"""Loops of a mechanism, and the order in which links are joined so that each loop is open for as few steps as possible.
 
-A loop holds several bodies of a tree to each other: one hold on each. Its unknown forces are attached where it holds,
-carried inward as strands, one at each body on the way, and closed where all its holds have come together. Bodies are
-numbered, their parents before them; the world is body 0 and holds still, so that a loop with one hold is closed there.
+A loop constrains several bodies of a tree relative to each other, with one hold on each. Its unknown forces are
+attached at its holds, carried inward as strands, one at each body on the path, and closed where all its holds have been
+joined. Bodies are numbered, parents first; the world is body 0 and does not move, so that a loop with one hold is
+closed there.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Crossing:
-    """An open loop at a step. Strands are numbered from 1; 0 is none."""
+    """An open loop at a step. Strands are numbered from 1; 0 means none."""
 
     loop: int
     strand: int
-    """Where the step starts: at the child of a joint."""
+    """The strand at which the step starts: at the child of a joint."""
     onward: int
-    """Where it ends: at the joint's parent, or at the body of a hold or a closing."""
+    """The strand at which it ends: at the joint's parent, or at the body of a hold or a closing."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Closed:
 
 @dataclass
 class Steps:
-    """What comes with the joining of a body to its parent, in this order."""
+    """The loop operations when a body is joined to its parent, in this order."""
 
     attached: list[Attached] = field(default_factory=list)
     closed: list[Closed] = field(default_factory=list)
@@ -58,7 +59,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Loops:
-    """``steps`` of each body, that of the world empty; how many loops and strands there are."""
+    """``steps`` of each body, empty for the world; the numbers of loops and strands."""
 
     steps: list[Steps]
     loops: int
@@ -66,12 +67,12 @@ class Loops:
 
     @property
     def most_open(self) -> int:
-        """The most loops that are open at a joint."""
+        """The largest number of loops that are open at a joint."""
         return max((len(each.crossings) for each in self.steps), default=0)
 
 
 def loops_of(parents: Sequence[int], holds: Sequence[tuple[int, int]]) -> Loops:
-    """The steps of a tree for holds, each of a loop (numbered from 0) on a body. What is held on the world is left out.
+    """The steps of a tree for holds, each of a loop (numbered from 0) on a body. Holds on the world are ignored.
 
     Example:
         >>> found = loops_of([0, 0, 1, 1], [(0, 2), (0, 3)])  # two fingers of a hand hold each other
@@ -82,13 +83,13 @@ def loops_of(parents: Sequence[int], holds: Sequence[tuple[int, int]]) -> Loops:
 
 
 class _Walk:
-    """From the last body to the first, what is open where."""
+    """The state of the open loops during the pass from the last body to the first."""
 
     def __init__(self, parents: Sequence[int], holds: Sequence[tuple[int, int]]) -> None:
         self.strands: dict[tuple[int, int], int] = {}
         self.open: list[list[int]] = [[] for _ in parents]  # loops, by body
         self.places: list[int] = [0] * (1 + max((loop for loop, _ in holds), default=-1))  # bodies where each is open
-        self.waiting: list[dict[int, list[int]]] = [{} for _ in self.places]  # of each loop, holds still to be attached
+        self.waiting: list[dict[int, list[int]]] = [{} for _ in self.places]  # for each loop, holds not yet attached
         on: list[list[int]] = [[] for _ in parents]
         for number, (loop, body) in enumerate(holds):
             if body:

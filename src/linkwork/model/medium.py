@@ -1,4 +1,4 @@
-"""What a mechanism moves in: air or water, as MuJoCo has it."""
+"""The medium in which a mechanism moves: air or water, modelled as in MuJoCo."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from linkwork.spatial import Transform
 
 @dataclass(frozen=True)
 class Medium:
-    """A medium that resists motion: each body is taken for a box (MuJoCo's model of inertia boxes).
+    """A medium that resists motion: each body is represented by a box (MuJoCo's inertia box model).
 
-    Of a box with sides b₁, b₂, b₃, its linear velocity v and angular velocity ω in its own axes, the force is
-    -½ ρ b₂ b₃ |v₁| v₁ along the first axis, and the moment -ρ b₁ (b₂⁴ + b₃⁴) |ω₁| ω₁ / 64, and so on; with a viscosity
-    β there are -3π d β v and -π d³ β ω besides, with the mean d of the sides. Nothing floats.
+    For a box with sides b₁, b₂, b₃, its linear velocity v and angular velocity ω in its own axes, the force is
+    -½ ρ b₂ b₃ |v₁| v₁ along the first axis, and the moment -ρ b₁ (b₂⁴ + b₃⁴) |ω₁| ω₁ / 64, and so on; a viscosity
+    β adds -3π d β v and -π d³ β ω, with the mean d of the sides. There is no buoyancy.
 
     Attributes:
         density: ρ (kg/m³). viscosity: β (Pa s). wind: the velocity of the medium in the world (m/s).
-        boxes: the frame that carries each, its placement there (``lw.placement`` or 4×4), and its sides (m).
+        boxes: for each box the frame that carries it, its placement there (``lw.placement`` or 4×4), and its sides (m).
 
     Example:
         >>> import linkwork as lw

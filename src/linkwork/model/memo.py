@@ -1,7 +1,7 @@
-"""What is kept for a model from call to call: found once, no part of what the model is.
+"""The cache of a model: results kept from call to call, which are no part of the model's value.
 
-A model is immutable and has no state of a computation; its memo is never compared, hashed or pickled, and goes when the
-model goes, so that no table elsewhere keeps a model alive. All of it can be found again.
+A model is immutable and has no state of a computation. Its memo is never compared, hashed or pickled, and is freed with
+the model, so that no other table keeps a model alive. All of it can be recomputed.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class Served:
 class Memo:
     """Six tables.
 
-    quick: what serves plain arrays without a line of Python, by the name of an algorithm (``engine.run.entries``).
+    quick: entries that serve plain arrays without running Python, by the name of an algorithm (``engine.run.entries``).
     plans: how tasks are computed, by algorithm, absent arguments, frames and form.
-    frames: frames that have been asked about, as the call took them.
-    held: constraints that have been asked about, and what code serves them, as the call took them.
-    laws: kernels of texts over arrays about points, by the text's name and what it follows from.
-    derived: what follows from the model alone, by the function that finds it (``kept_with_model``).
+    frames: frames of earlier calls, keyed as they were given.
+    held: constraints of earlier calls, with their compiled code, keyed as they were given.
+    laws: kernels of functions over arrays, by the function's name and the data that determine it.
+    derived: results that depend on the model alone, by the function that computes them (``kept_with_model``).
     """
 
     __slots__ = ("derived", "frames", "held", "laws", "plans", "quick")
@@ -46,7 +46,7 @@ class Memo:
 
 
 def kept_with_model(find: Callable[[Any], Found]) -> Callable[[Any], Found]:
-    """A function of a model alone, whose result is found once and kept in the model's memo."""
+    """Decorator: a function of a model alone, whose result is computed once and kept in the model's memo."""
 
     @wraps(find)
     def found(model: Any) -> Found:

@@ -1,4 +1,4 @@
-"""Bodies that do not move on what carries them, made parts of it."""
+"""Merging of bodies on fixed joints into the bodies that carry them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,16 @@ Part = TypeVar("Part")
 
 
 def merge_fixed(model: Model) -> Model:
-    """The same mechanism with every body on a fixed joint made a part of the body that carries it.
+    """The same mechanism with every body on a fixed joint merged into the body that carries it.
 
-    Frames stay, on the body that now carries them. Bodies fixed to the world lose their inertia to it, which is kept as
+    Frames stay, on the body that now carries them. The inertia of bodies fixed to the world is added to
     ``base_inertia``.
+
+    Args:
+        model: the mechanism.
+
+    Returns:
+        The model without fixed joints.
 
     Example:
         >>> import linkwork as lw
@@ -43,11 +49,11 @@ def merge_fixed(model: Model) -> Model:
 
 
 def merged(model: Model, which: Callable[[Body], bool]) -> Model:
-    """The same for those of the bodies on fixed joints that are asked for; what names tell of stays."""
+    """The same for selected bodies on fixed joints; all frames stay."""
     if not any(isinstance(body.joint, Fixed) and which(body) for body in model.bodies):
         return model
     here, base = IDENTITY, model.base_inertia
-    carrier: list[tuple[int, Transform]] = [(0, here)]  # of each old body: new index, placement on it
+    carrier: list[tuple[int, Transform]] = [(0, here)]  # for each old body: new index, placement on it
     bodies: list[Body] = []
     for body in model.bodies:
         parent, on_parent = carrier[body.parent]
@@ -65,7 +71,7 @@ def merged(model: Model, which: Callable[[Body], bool]) -> Model:
     frames, moved = [], dict[tuple[int, int], Transform]()
     for frame in model.frames:
         index, place = carrier[frame.body]
-        if place is not here:  # the frames of a body and of its joint lie at one place
+        if place is not here:  # the frames of a body and of its joint coincide
             key = frame.body, id(frame.placement)
             if key not in moved:
                 moved[key] = place * frame.placement
@@ -76,5 +82,5 @@ def merged(model: Model, which: Callable[[Body], bool]) -> Model:
 
 
 def _changed(part: Part, **changes: Any) -> Part:
-    """``dataclasses.replace`` without its looks at each field: a large model has many parts."""
+    """``dataclasses.replace`` without its per-field checks: a large model has many parts."""
     return type(part)(**{**part.__dict__, **changes})

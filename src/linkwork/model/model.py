@@ -38,11 +38,11 @@ class Body:
 
     Attributes:
         name: unique among bodies. joint_name: unique among joints. parent: the parent's number in the tree, where the
-        world is 0: one more than its place in ``model.body_names``; ``model.body(name).parent`` names it. joint: its
-        kind and parameters. placement: of the joint's frame in the parent's frame. The body's own frame is the joint's
-        moved frame. inertia: about the body's frame (kg, kg m, kg m²). armature: rotor inertia of each degree of
-        freedom as the joint feels it (kg m² or kg); empty where there is none. limits: of the joint. actuated: whether
-        a motor drives the joint; if it is not said, every joint but a free one.
+        world is 0: one more than its index in ``model.body_names``; ``model.body(name).parent`` is its name. joint: its
+        type and parameters. placement: of the joint's frame in the parent's frame. The body's own frame is the joint's
+        moving frame. inertia: about the body's frame (kg, kg m, kg m²). armature: rotor inertia of each degree of
+        freedom, reflected to the joint (kg m² or kg); empty if there is none. limits: of the joint. actuated: whether
+        a motor drives the joint; by default, every joint but a free one.
     """
 
     name: str
@@ -77,11 +77,11 @@ class Body:
 
 @dataclass(frozen=True)
 class Frame:
-    """A named place on a body. ``body`` is its number in the tree that algorithms walk, where the world is 0: one more
-    than its place in ``model.body_names``. ``model.body_of(name)`` names it.
+    """A named frame at a ``placement`` on a body. ``body`` is its number in the tree that algorithms traverse, where
+    the world is 0: one more than its index in ``model.body_names``. ``model.body_of(name)`` returns its name.
 
-    ``kind`` says what has given it its name: "link", a body or a link of a file that is a part of one; "joint"; or
-    "frame", a place that somebody has named.
+    ``kind`` is the origin of its name: "link", a body or a link of a file that is merged into one; "joint"; or
+    "frame", a frame that was named explicitly.
     """
 
     name: str
@@ -106,8 +106,8 @@ class Frame:
 class Model(Served):
     """A mechanism: bodies in an order in which parents come first, named frames, and gravity.
 
-    Made by ``lw.load``, ``lw.Builder`` or ``lw.mechanisms``. It never changes, can be pickled and compared, and holds
-    no state of any computation.
+    Made by ``lw.load``, ``lw.Builder`` or ``lw.mechanisms``. It is immutable, can be pickled and compared, and holds
+    no state of any computation. ``gravity`` is the gravitational acceleration in the world's axes, m/s².
     """
 
     name: str
@@ -117,17 +117,18 @@ class Model(Served):
     meshes: tuple[str, ...] = field(default=(), repr=False)
     """References to mesh files as the model file gives them; opened only where they are shown."""
     constraints: tuple[Constraint, ...] = field(default=(), repr=False)
-    """What holds frames or joints to each other, such as mimic joints: ``lw.simulate`` and ``lw.rollout`` apply them,
-    ``lw.inverse_kinematics`` couplings, ``lw.constrained_dynamics`` takes them, others see the tree alone."""
+    """Constraints between frames or joints, such as mimic joints: ``lw.simulate`` and ``lw.rollout`` apply them,
+    ``lw.inverse_kinematics`` applies couplings, ``lw.constrained_dynamics`` takes them; other functions use the tree
+    alone."""
     actuators: tuple[Actuator, ...] = field(default=(), repr=False)
-    """The motors that the model file describes; ``lw.actuator_torques`` gives their joint forces."""
+    """The motors that the model file describes; ``lw.actuator_torques`` computes their joint forces."""
     geometry: tuple[Geometry, ...] = field(default=(), repr=False, compare=False)
-    """What the model file says of its bodies' looks; no part of the mechanism: models that differ in it are equal."""
+    """The geometry of the model file; not part of the mechanism: models that differ only in it are equal."""
     contacts: Contacts = field(default=Contacts(), repr=False)
-    """What may touch what, as the model file gives it; nothing touches unless a function is given it."""
+    """The contacts that the model file describes; they act only in functions that are given them."""
     base_inertia: Inertia = field(default=NOTHING, repr=False)
-    """The inertia of what is fixed to the world, about its origin (kg, kg m, kg m²). It moves nothing; a body that the
-    model is added to takes it over."""
+    """The inertia of parts fixed to the world, about its origin (kg, kg m, kg m²). It has no effect; if the model is
+    added to a body, the body takes it over."""
 
     def __post_init__(self) -> None:
         text("the name of a model", self.name, ModelError)
@@ -172,12 +173,12 @@ class Model(Served):
 
     @cached_property
     def _memo(self) -> Memo:
-        """What is kept from call to call; no part of what the model is."""
+        """The cache of the model; no part of its value."""
         return Memo()
 
     @cached_property
     def _quick(self) -> dict[str, Any]:
-        """The table of the memo, for the builtins: one attribute to look up, not two; ``_frames`` likewise."""
+        """A table of the memo, for the builtins, which find it in a slot from then on; ``_frames`` likewise."""
         object.__setattr__(self, "_table", self._memo.quick)
         return self._memo.quick
 
@@ -188,37 +189,37 @@ class Model(Served):
 
     @cached_property
     def nq(self) -> int:
-        """How many numbers a configuration has."""
+        """The number of coordinates of a configuration."""
         return sum(body.joint.nq for body in self.bodies)
 
     @cached_property
     def nv(self) -> int:
-        """How many degrees of freedom there are."""
+        """The number of degrees of freedom."""
         return sum(body.joint.nv for body in self.bodies)
 
     @cached_property
     def body_names(self) -> tuple[str, ...]:
-        """The bodies, in the order of ``f_ext``; the world is not one of them."""
+        """The names of the bodies, in the order of ``f_ext``; the world is not among them."""
         return tuple(body.name for body in self.bodies)
 
     @cached_property
     def joint_names(self) -> tuple[str, ...]:
-        """The joints, in the order of q and v; joint i carries body i."""
+        """The names of the joints, in the order of q and v; joint i carries body i."""
         return tuple(body.joint_name for body in self.bodies)
 
     @cached_property
     def frame_names(self) -> tuple[str, ...]:
-        """All names that ``frames`` arguments take: named places, links and joints; ``frame(name).kind`` says which."""
+        """All names that ``frames`` arguments accept: named frames, links and joints, as ``frame(name).kind`` says."""
         return tuple(frame.name for frame in self.frames)
 
     @cached_property
     def q_start(self) -> tuple[int, ...]:
-        """Where each joint's coordinates begin in q."""
+        """The index in q of each joint's first coordinate."""
         return _starts(body.joint.nq for body in self.bodies)
 
     @cached_property
     def v_start(self) -> tuple[int, ...]:
-        """Where each joint's degrees of freedom begin in v."""
+        """The index in v of each joint's first degree of freedom."""
         return _starts(body.joint.nv for body in self.bodies)
 
     @cached_property
@@ -242,11 +243,11 @@ class Model(Served):
         return self._hash
 
     def body_index(self, name: str) -> int:
-        """The position of a body in ``body_names``."""
+        """The index of a body in ``body_names``."""
         return self._index("body", name, self._body_index, self.body_names)
 
     def joint_index(self, name: str) -> int:
-        """The position of a joint in ``joint_names``."""
+        """The index of a joint in ``joint_names``."""
         return self._index("joint", name, self._joint_index, self.joint_names)
 
     def frame(self, name: str) -> Frame:
@@ -271,15 +272,15 @@ class Model(Served):
         return index[name]
 
     def permutation(self, names: Sequence[str], of: str = "v") -> NDArray[np.intp]:
-        """Indices that bring a vector from this model's joint order into the order of ``names``, or pick out a part.
+        """Indices that reorder a vector from this model's joint order to the order of ``names``, or select a part.
 
         Args:
-            names: joint names, none of them twice: all joints, or some.
+            names: joint names, each at most once: all joints, or some.
             of: "v" for vectors of length nv (v, a, tau), "q" for configurations.
 
         Returns:
-            An integer array ``p`` with ``v[p]`` in the order of ``names``. For all joints, ``w[np.argsort(p)]`` leads
-            back; for some, ``v[p] = w`` puts their numbers into a whole vector.
+            An integer array ``p`` with ``v[p]`` in the order of ``names``. For all joints, ``w[np.argsort(p)]`` is the
+            inverse; for some, ``v[p] = w`` writes their numbers into a whole vector.
 
         Example:
             >>> import linkwork as lw
@@ -306,49 +307,49 @@ class Model(Served):
 
     @property
     def lower_limit(self) -> NDArray[np.float64]:
-        """Lower position limits (nq,), minus infinity where there is none."""
+        """Lower position limits (nq,), rad or m; minus infinity where there is none."""
         return self._gather("lower")
 
     @property
     def upper_limit(self) -> NDArray[np.float64]:
-        """Upper position limits (nq,), infinity where there is none."""
+        """Upper position limits (nq,), rad or m; infinity where there is none."""
         return self._gather("upper")
 
     @property
     def velocity_limit(self) -> NDArray[np.float64]:
-        """Largest speeds (nv,)."""
+        """Velocity limits (nv,), rad/s or m/s."""
         return self._gather("velocity")
 
     @property
     def effort_limit(self) -> NDArray[np.float64]:
-        """Largest forces or torques (nv,)."""
+        """Limits of joint forces (nv,), N m or N."""
         return self._gather("effort")
 
     @property
     def damping(self) -> NDArray[np.float64]:
-        """Viscous damping (nv,); the dynamics functions leave it to the caller's tau."""
+        """Viscous damping (nv,), N m s/rad or N s/m; the dynamics functions leave it to the caller's tau."""
         return self._gather("damping")
 
     @property
     def friction(self) -> NDArray[np.float64]:
-        """Coulomb friction (nv,); the dynamics functions leave it to the caller's tau."""
+        """Coulomb friction (nv,), N m or N; the dynamics functions leave it to the caller's tau."""
         return self._gather("friction")
 
     @property
     def stiffness(self) -> NDArray[np.float64]:
-        """Stiffness of the joints' springs (nv,); ``lw.simulate`` and ``lw.rollout`` apply them, the dynamics functions
-        leave them to the caller's tau.
+        """Stiffness of the joints' springs (nv,), N m/rad or N/m; ``lw.simulate`` and ``lw.rollout`` apply them, the
+        dynamics functions leave them to the caller's tau.
         """
         return np.array([x for b in self.bodies for x in (b.limits.stiffness or (0.0,) * b.joint.nv)], dtype=np.float64)
 
     @property
     def springref(self) -> NDArray[np.float64]:
-        """The configuration (nq,) in which the springs are at rest; neutral where there is none."""
+        """The configuration (nq,) in which the springs are at rest; neutral where there is no spring."""
         return np.array([x for b in self.bodies for x in (b.limits.springref or b.joint.neutral())], dtype=np.float64)
 
     @property
     def actuated(self) -> NDArray[np.bool_]:
-        """Whether a motor drives each degree of freedom (nv,): a free joint has none, unless the model says so.
+        """Whether a motor drives each degree of freedom (nv,); false for a free joint, unless the model says otherwise.
 
         Example:
             >>> import linkwork as lw
@@ -362,7 +363,7 @@ class Model(Served):
 
     @property
     def armature(self) -> NDArray[np.float64]:
-        """Rotor inertia of each degree of freedom (nv,); it takes part in the dynamics."""
+        """Rotor inertia of each degree of freedom (nv,), kg m² or kg; included in the dynamics."""
         return np.array(
             [x for body in self.bodies for x in (body.armature or (0.0,) * body.joint.nv)], dtype=np.float64
         )
@@ -374,10 +375,10 @@ class Model(Served):
         and ``lw.with_inertial_parameters`` takes them.
         """
         numbers = [body.inertia.numbers() for body in self.bodies]
-        # contiguous, and so are multiples for many worlds
+        # contiguous, so that scaled copies for many mechanisms are, too
         return np.array(numbers, dtype=np.float64).reshape(-1, 10).take([0, 1, 2, 3, 4, 5, 7, 6, 8, 9], axis=1)
 
-    # What is asked by name, and models that differ from this one; each is a function with its own text
+    # Queries by name, and edited models; each is a function with its own docstring
 
     link_names = cached_property(queries.link_names)
     frame_index = queries.frame_index

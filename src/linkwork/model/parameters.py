@@ -23,13 +23,13 @@ def with_inertial_parameters(model: Model, parameters: ArrayLike) -> Model:
             of mass.
 
     Returns:
-        A new model; all else is that of the old one.
+        A new model, otherwise unchanged.
 
     Raises:
-        ModelError: if a mass is negative, or a body without mass has a first moment; the body is named.
+        ModelError: if a mass is negative, or a body without mass has a first moment; the error names the body.
 
     Warns:
-        LinkworkWarning: of an inertia that no body can have, which is used as it is.
+        LinkworkWarning: if an inertia is one that no body can have; it is used all the same.
 
     Example:
         >>> import linkwork as lw
@@ -44,7 +44,7 @@ def with_inertial_parameters(model: Model, parameters: ArrayLike) -> Model:
 
 
 def replaced(model: Model, parameters: ArrayLike, name: str) -> Model:
-    """The same, of an argument that the caller knows by this name."""
+    """The same, for an argument of this name."""
     given = finite_array(name, parameters)
     expected = (len(model.bodies), 10)
     if given.shape != expected:

@@ -1,4 +1,4 @@
-"""The parts in which a tree is assembled, as ordinary lists: what ``algorithms.assembled_tree`` asks for."""
+"""The parts in which a tree is assembled, as ordinary lists: the interface of ``algorithms.assembled_tree``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Hold(NamedTuple):
 
 
 class PartNode:
-    """A part, with those that it is made of."""
+    """A part, with the parts it is made of."""
 
     __slots__ = (
         *("bare", "behind", "body", "closed", "holds", "index", "loops", "made"),
@@ -40,7 +40,7 @@ class PartNode:
 
 
 class PartWalks:
-    """The parts of a tree whose frames are the holds of its loops; it has nodes and frames by their numbers."""
+    """The parts of a tree whose frames are the holds of its loops; it has nodes and frames by number."""
 
     _nodes: list[Any]
     _frames: list[Any]
@@ -51,11 +51,11 @@ class PartWalks:
         return self._nodes[1:]
 
     def levels(self) -> Iterator[Sequence[PartNode]]:
-        """Parts in levels, each made of what is in levels before."""
+        """Parts in levels, each made of parts in earlier levels."""
         return iter(self._levels)
 
     def levels_back(self) -> Iterator[Sequence[PartNode]]:
-        """The same, the last first."""
+        """The same in reverse order."""
         return reversed(self._levels)
 
     @cached_property

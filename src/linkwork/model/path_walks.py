@@ -1,4 +1,4 @@
-"""Walks over the paths of frames to the world, as ordinary loops: what ``algorithms.tree`` asks of ``PointedTree``."""
+"""Traversals of the paths of frames to the world, as ordinary loops: ``PointedTree`` of ``algorithms.tree``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Station:
 
 
 class PathWalks:
-    """The paths of a tree's frames; a tree has nodes and frames by their numbers."""
+    """The paths of a tree's frames; the tree has nodes and frames by number."""
 
     _nodes: list[Any]
     _frames: list[Any]
@@ -40,15 +40,15 @@ class PathWalks:
             number = self._paths.stations[number - 1].above
 
     def behind(self, station: Station) -> Iterator[Any]:
-        """Bodies of the walk behind a station; without the last branch, if no points are on it."""
+        """Bodies of the walk behind a station; without the last branch, if the station has no points."""
         return self._walk(*self._paths.stations[station.index - 1].behind)
 
     def after(self, station: Station) -> Iterator[Any]:
-        """Bodies of the walk that come after these and share a body with its path, if points are on it."""
+        """Bodies of the walk after these that share a body with the station's path; none, if it has no points."""
         return self._walk(*self._paths.stations[station.index - 1].after)
 
     def stations_behind(self, station: Station) -> Iterator[Station]:
-        """Those among the bodies behind a station."""
+        """The stations among the bodies behind a station."""
         return self._stations(*self._paths.stations[station.index - 1].stations_behind)
 
     def points_on(self, station: Station) -> Iterator[Any]:
@@ -56,11 +56,11 @@ class PathWalks:
         return self._points(*self._paths.stations[station.index - 1].points)
 
     def points_behind(self, frame: Any) -> Iterator[Any]:
-        """A frame, those that come after it on its body, and those behind its body."""
+        """A frame, those after it on its body, and those behind its body."""
         return self._points(*self._paths.places[frame.index].behind)
 
     def points_after(self, frame: Any) -> Iterator[Any]:
-        """Frames that come after these in the walk and share a body with its path."""
+        """Frames after these in the walk that share a body with its path."""
         return self._points(*self._paths.places[frame.index].after)
 
     def outermost(self, frame: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The paths of several points to the world, walked depth first: then what lies behind a body is a stretch of the walk.
+"""The paths of several points to the world in depth-first order, in which the bodies behind a body are contiguous.
 
 A station is a body with points on it, or at which their paths meet. The tree is given by its parents; the world is
 body 0 and no station.
@@ -11,30 +11,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 Stretch = tuple[int, int]
-"""From a number to before another; the walk, the stations and the points on them are numbered from 1."""
+"""A half-open range of numbers; the walk, the stations and the points on them are numbered from 1."""
 
 
 @dataclass(frozen=True)
 class Station:
-    """A station, and stretches of the walk, the stations and the points."""
+    """A station, and its ranges of the walk, the stations and the points."""
 
     body: int
     above: int
     """The next station on its path that has a branch after this one, or 0."""
     behind: Stretch
-    """Bodies of the walk behind it; without the last branch, if no points are on it."""
+    """Bodies of the walk behind it; without the last branch, if it has no points."""
     after: Stretch
-    """Bodies of the walk that come after these and share a body with its path; none, if no points are on it."""
+    """Bodies of the walk after these that share a body with its path; none, if it has no points."""
     stations_behind: Stretch
-    """Those among the bodies behind it."""
+    """The stations among the bodies behind it."""
     points: Stretch
-    """Those on it."""
+    """The points on it."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Of a point: it and those behind its body; those after these that share a body with its path; and the body nearest
-    to the world at which its path meets that of another point, or its own.
+    """The place of a point: the range of it and the points behind its body; that of the points after these that share a
+    body with its path; and the body nearest to the world at which its path meets that of another point, or its own.
     """
 
     behind: Stretch
@@ -54,7 +54,7 @@ class Paths:
 
 def paths_of(parents: Sequence[int], points: Sequence[int]) -> Paths:
     """The paths of points on bodies. O(bodies + points log points)."""
-    carried = [0] * len(parents)  # points that move with each body
+    carried = [0] * len(parents)  # number of points that each body carries
     for body in points:
         carried[body] += 1
     own = carried.copy()
@@ -71,10 +71,10 @@ def paths_of(parents: Sequence[int], points: Sequence[int]) -> Paths:
         ahead += branches[walk[-1]]
     position = {body: number for number, body in enumerate(walk, 1)}
 
-    stop: dict[int, int] = {}  # of what lies behind a body, in the walk
+    stop: dict[int, int] = {}  # end of the range behind each body, in the walk
     for body in reversed(walk):
         stop[body] = stop[branches[body][0]] if branches[body] else position[body] + 1
-    fork, common, root = {0: 0}, {0: 0}, {0: 0}  # where a branch leaves later; outermost meeting; first body
+    fork, common, root = {0: 0}, {0: 0}, {0: 0}  # where a later branch leaves; outermost meeting; first body
     marked = [body for body in walk if own[body] or len(branches[body]) > 1]
     number = {body: k for k, body in enumerate(marked, 1)}
     for body in walk:
@@ -87,7 +87,7 @@ def paths_of(parents: Sequence[int], points: Sequence[int]) -> Paths:
     stations_at, points_at = [position[body] for body in marked], [position[points[k]] for k in order]
 
     def stretch(places: list[int], start: int, stop: int) -> Stretch:
-        """Of those at these places of the walk, the ones from a place to before another."""
+        """The range of numbers whose places in the walk are in a half-open range."""
         return 1 + bisect_left(places, start), 1 + bisect_left(places, stop)
 
     def station(body: int) -> Station:
@@ -101,7 +101,7 @@ def paths_of(parents: Sequence[int], points: Sequence[int]) -> Paths:
             stretch(points_at, first - 1, first),
         )
 
-    places = [Place((1, 1), (1, 1), 0)] * len(points)  # on the world they share no body with others
+    places = [Place((1, 1), (1, 1), 0)] * len(points)  # points on the world share no body with others
     for number_of_point, index in enumerate(order, 1):
         body = points[index]
         behind, after = stretch(points_at, stop[body], stop[root[body]])

@@ -1,4 +1,4 @@
-"""Placements from what users have: positions with angles, quaternions or matrices."""
+"""Placements from user input: positions with angles, quaternions or matrices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from linkwork.spatial import Mat3, Quaternion, Scalar, Transform, Vec3, X, Y, Z,
 if TYPE_CHECKING:
 
     class Placed:
-        """What a placement is given as, and what it is found to be: a field that its class makes a Transform of."""
+        """The type of a placement field: it accepts what ``as_placement`` does, and stores a Transform."""
 
         def __get__(self, owner: object, kind: object = None) -> Transform: ...
         def __set__(self, owner: object, value: Transform | ArrayLike) -> None: ...
@@ -27,9 +27,9 @@ else:
     Placed = Transform
 
 HERE: Any = Transform.identity
-"""What makes a placement that nobody gives."""
+"""The default factory of a placement."""
 IDENTITY = Transform.identity()
-"""One object for all that stand where their parent stands: a large model has many, and they need no multiplication."""
+"""One shared object for the identity: a large model has many, and they need no multiplication."""
 _QUARTER, _SINES, _COSINES = 0.5 * math.pi, (0.0, 1.0, 0.0, -1.0), (1.0, 0.0, -1.0, 0.0)
 
 
@@ -40,19 +40,19 @@ def placement(
     quaternion: Sequence[float] | Quaternion | None = None,
     matrix: ArrayLike | Transform | Mat3 | None = None,
 ) -> Transform:
-    """A placement from a position and a rotation, which is none, or given in one of three ways.
+    """A placement from a position and a rotation; the rotation is the identity, or given in one of three ways.
 
     Args:
         xyz: position of the child frame's origin in the parent frame (m).
         rpy: rotations (rad) about the parent's fixed x, then y, then z axis, as in URDF.
-        quaternion: (x, y, z, w), of any length but zero.
-        matrix: a rotation matrix (3, 3), or (4, 4) with the position in it, as ``lw.forward_kinematics`` gives it.
+        quaternion: (x, y, z, w), of any non-zero length.
+        matrix: a rotation matrix (3, 3), or (4, 4) including the position, as ``lw.forward_kinematics`` returns it.
 
     Returns:
-        The placement of the child frame in the parent frame; ``numpy.array`` makes a 4×4 matrix of it.
+        The placement of the child frame in the parent frame; ``numpy.array`` converts it to a 4×4 matrix.
 
     Raises:
-        ModelError: if there are two rotations, or two positions, or a matrix is no rotation.
+        ModelError: if two rotations or two positions are given, or a matrix is not a rotation.
 
     Example:
         >>> import linkwork as lw
@@ -92,9 +92,9 @@ def placement(
 
 
 def placements(xyz: Array, rpy: Array) -> list[Transform]:
-    """The placements of many positions (n, 3) and angles (n, 3); those of the same angles share one rotation."""
+    """The placements of many positions (n, 3) and angles (n, 3); those with equal angles share one rotation."""
     data = np.ascontiguousarray(rpy).tobytes()
-    keys = [data[k : k + 24] for k in range(0, len(data), 24)]  # to the bit, as a zero has a sign
+    keys = [data[k : k + 24] for k in range(0, len(data), 24)]  # bitwise, as a zero has a sign
     distinct = list(dict.fromkeys(keys))
     rows = np.stack(rotations(np.frombuffer(b"".join(distinct)).reshape(-1, 3)).numbers(), axis=-1).tolist()
     shared = {key: Mat3(*row) for key, row in zip(distinct, rows, strict=True)}
@@ -102,13 +102,13 @@ def placements(xyz: Array, rpy: Array) -> list[Transform]:
 
 
 def rotations(rpy: Array) -> Mat3:
-    """The rotations of many angles (n, 3): the text of one, over arrays; what lies beyond measure becomes NaN."""
+    """The rotations of many angles (n, 3): the same function over arrays; angles that are too large give NaN."""
     with np.errstate(all="ignore"):
         return Mat3(*np.broadcast_arrays(*_turned(*rpy.T).numbers()))
 
 
 def as_placement(where: str, value: Any) -> Transform:
-    """A placement, checked: a Transform, or one from a 4×4 matrix."""
+    """A checked placement: a Transform, or one from a 4×4 matrix."""
     if not isinstance(value, Transform):
         matrix = numbers_of(value)
         if matrix.shape != (4, 4) or matrix[3].tolist() != [0.0, 0.0, 0.0, 1.0]:
@@ -123,7 +123,7 @@ def as_placement(where: str, value: Any) -> Transform:
     numbers = value.numbers()
     if not all_floats(numbers):
         numbers = list(map(real, numbers))
-    xx, xy, xz, yx, yy, yz, zx, zy, zz, *place = numbers  # written out: a large model has many
+    xx, xy, xz, yx, yy, yz, zx, zy, zz, *place = numbers  # unpacked for speed: a large model has many
     off = max(
         abs(xx * xx + xy * xy + xz * xz - 1.0),
         abs(yx * yx + yy * yy + yz * yz - 1.0),
@@ -139,7 +139,7 @@ def as_placement(where: str, value: Any) -> Transform:
 
 
 def numbers_of(value: Any) -> Array:
-    """Numbers of any shape; none if there is something else among them."""
+    """Numbers of any shape; empty if anything else is among them."""
     try:
         return array("", value)
     except ArgumentError:
@@ -148,7 +148,7 @@ def numbers_of(value: Any) -> Array:
 
 @lru_cache(maxsize=1024)
 def _rotation(rpy: bytes) -> Mat3:
-    """Of roll, pitch and yaw as bytes, so that a zero keeps its sign; few robots have many different ones."""
+    """The rotation of roll, pitch and yaw as bytes, so that a zero keeps its sign; robots have few distinct ones."""
     return _turned(*unpack("3d", rpy))
 
 
@@ -157,7 +157,7 @@ def _turned(roll: Scalar, pitch: Scalar, yaw: Scalar) -> Mat3:
 
 
 def _turn(angle: Scalar) -> tuple[Scalar, Scalar]:
-    """Sine and cosine; exact where the angle is the float nearest to a multiple of a quarter turn."""
+    """Sine and cosine; exact if the angle is the float nearest to a multiple of a quarter turn."""
     several = isinstance(angle, np.ndarray)
     quarters = np.rint(angle / _QUARTER) if several else round(angle / _QUARTER)
     exact = angle == quarters * _QUARTER

@@ -1,4 +1,4 @@
-"""Places on bodies that functions are asked about."""
+"""Points on bodies at which functions are evaluated."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from linkwork.errors import ModelError
 
 @dataclass(frozen=True)
 class Point:
-    """A place to ask about: a named frame, moved by ``offset``, seen as a pose or as a part of one.
+    """A point on a named frame, shifted by ``offset``, with its pose or only its position or rotation.
 
     Args:
         frame: a name in ``model.frame_names``.
-        offset: where the point lies in that frame (m).
+        offset: the position of the point in that frame (m).
         axes: "pose" (6 numbers, linear then angular), "position" (3) or "rotation" (3).
 
     Example:

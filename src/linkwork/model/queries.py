@@ -1,4 +1,4 @@
-"""What is asked of a model: its joints and bodies by name, a configuration, the tree in words."""
+"""Queries of a model: its joints and bodies by name, configurations, the tree as text."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 WORLD = "world"
-"""The name of the frame that does not move."""
+"""The name of the fixed frame."""
 MOST_SHOWN = 200
-"""So many bodies are printed, unless more are asked for."""
+"""The number of bodies printed by default."""
 
 
 def link_names(model: Model) -> tuple[str, ...]:
-    """The frames that are links: bodies, and links of a file that have become parts of bodies."""
+    """The frames that are links: bodies, and links of a file that are merged into bodies."""
     return tuple(frame.name for frame in model.frames if frame.kind == "link")
 
 
 def frame_index(model: Model, name: str) -> int:
-    """The position of a frame in ``frame_names``."""
+    """The index of a frame in ``frame_names``."""
     return model._index("frame", name, model._frame_index, model.frame_names)
 
 
 def joint(model: Model, name: str) -> JointView:
-    """All about a joint.
+    """All data of a joint.
 
     Args:
-        name: in ``model.joint_names``.
+        name: a name in ``model.joint_names``.
 
     Returns:
-        Its kind, the bodies that it connects, where its numbers are in q and v, its limits.
+        A ``JointView``: its type, the bodies that it connects, its slices of q and v, its limits.
 
     Example:
         >>> import linkwork as lw
@@ -75,13 +75,13 @@ def joint(model: Model, name: str) -> JointView:
 
 
 def body(model: Model, name: str) -> BodyView:
-    """All about a body.
+    """All data of a body.
 
     Args:
-        name: in ``model.body_names``.
+        name: a name in ``model.body_names``.
 
     Returns:
-        What carries it and what it carries, its mass, centre of mass and inertia, the frames on it.
+        A ``BodyView``: its parent and children, its mass, centre of mass and inertia, the frames on it.
 
     Example:
         >>> import linkwork as lw
@@ -114,29 +114,29 @@ def body_of(model: Model, frame: str) -> str:
 
 
 def q_slice(model: Model, name: str) -> slice:
-    """Where a joint's coordinates are in q: ``q[..., model.q_slice(name)]``."""
+    """The slice of a joint's coordinates in q: ``q[..., model.q_slice(name)]``."""
     return slice_of(model, "q", model.joint_index(name))
 
 
 def v_slice(model: Model, name: str) -> slice:
-    """Where a joint's degrees of freedom are in v, a and tau: ``v[..., model.v_slice(name)]``."""
+    """The slice of a joint's degrees of freedom in v, a and tau: ``v[..., model.v_slice(name)]``."""
     return slice_of(model, "v", model.joint_index(name))
 
 
 def configuration(model: Model, joints: Mapping[str, ArrayLike], q: ArrayLike | None = None) -> Array:
-    """A configuration in which some joints are where they are told, and the others as they were.
+    """A configuration with given coordinates of some joints, and the others unchanged.
 
     Args:
-        joints: for the name of a joint, its coordinates (rad, m): a number, or as many as it has; leading (batch)
+        joints: for each joint name, its coordinates (rad, m): a number, or as many as it has; leading (batch)
             axes are allowed, (..., nq of the joint). A free joint's may be a placement, or its 4×4 matrix.
-        q: the other joints' (..., nq); the configuration of rest, ``lw.neutral(model)``, if left out.
+        q: the other joints' coordinates (..., nq); the neutral configuration, ``lw.neutral(model)``, if left out.
 
     Returns:
-        (..., nq), a new array.
+        q (..., nq), a new array.
 
     Raises:
-        UnknownNameError: if there is no such joint.
-        ArgumentError: if a joint has another number of coordinates.
+        UnknownNameError: if the model has no such joint.
+        ArgumentError: if a joint has a different number of coordinates.
 
     Example:
         >>> import linkwork as lw
@@ -165,7 +165,7 @@ def tree(model: Model, most: int = MOST_SHOWN) -> None:
     """Print the tree: bodies, the joints that carry them, masses, ranges, frames; as ``linkwork info`` does.
 
     Args:
-        most: so many bodies.
+        most: the largest number of bodies to print.
 
     Example:
         >>> import linkwork as lw
@@ -181,13 +181,13 @@ def tree(model: Model, most: int = MOST_SHOWN) -> None:
 
 
 def html(model: Model) -> str:
-    """The tree as a notebook shows it."""
+    """The tree as HTML for notebooks."""
     from linkwork.model.describe import as_html
 
     return as_html(model, MOST_SHOWN)
 
 
-# What the others are made of
+# Helper functions
 
 
 def name_of(model: Model, number: int) -> str:
@@ -196,7 +196,7 @@ def name_of(model: Model, number: int) -> str:
 
 
 def what_it_is(model: Model, name: object) -> str:
-    """For a message: what a name is that is none of what was asked for; nothing if it is nothing."""
+    """For a message: what a name refers to that is not of the requested kind; empty if it is unknown."""
     if not isinstance(name, str) or name not in model._frame_index:
         return ""
     if name == WORLD:
@@ -215,7 +215,7 @@ def slice_of(model: Model, of: str, index: int) -> slice:
 
 
 def coordinates(model: Model, name: str, value: Any) -> Array:
-    """Coordinates of a joint (..., nq of the joint), checked; those of a free one may be given as a placement."""
+    """Checked coordinates of a joint (..., nq of the joint); those of a free one may be given as a placement."""
     joint = model.bodies[model.joint_index(name)].joint
     count = joint.nq
     if isinstance(joint, Free) and (isinstance(value, Transform) or numbers_of(value).shape == (4, 4)):
@@ -233,7 +233,7 @@ def coordinates(model: Model, name: str, value: Any) -> Array:
 
 
 def pose(model: Model, q: ArrayLike, at: str | Point) -> Transform:
-    """Where a frame or a point is in the world, in one configuration."""
+    """The placement of a frame or a point in the world, in one configuration."""
     numbers = finite_array("q", q)
     if numbers.shape != (model.nq,):
         raise ArgumentError(f"q must have shape ({model.nq},) for model {model.name!r}, not {numbers.shape}")
@@ -252,7 +252,7 @@ def pose(model: Model, q: ArrayLike, at: str | Point) -> Transform:
 
 
 def moved(body: Body, coordinates: list[float]) -> Transform:
-    """The placement of a body on its parent, where its joint has these coordinates."""
+    """The placement of a body on its parent, for these joint coordinates."""
     try:
         place = body.placement * body.joint.transform(coordinates)
     except (ZeroDivisionError, OverflowError):

@@ -1,7 +1,7 @@
-"""Odd-even reduction of unknowns in a row, each coupled to its neighbours: which of them go in which step.
+"""Odd-even reduction of unknowns in a row, each coupled to its neighbours: which of them are eliminated in which step.
 
-In every step every other of those that are left goes, and those that stay fetch what their neighbours had for them in
-the next step. A step is a list of those that have something to do in it.
+In every step every other one of the remaining unknowns is eliminated; those that remain fetch the contributions of
+their neighbours in the next step. A step is a list of the unknowns that take part in it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 
 class Unknown(NamedTuple):
-    """An unknown in a step, and others by their places, None where there are none: those that went in the step before,
-    next to it on either side, and its neighbours among those that are left.
+    """An unknown in a step, and others by their places, or None: those eliminated in the previous step next to it on
+    either side, and its neighbours among the remaining ones.
     """
 
     place: Any
@@ -21,12 +21,12 @@ class Unknown(NamedTuple):
     lower: Any
     upper: Any
     first: bool
-    """Whether this is the first step, before which none went."""
+    """Whether this is the first step, before which none was eliminated."""
     goes: bool
 
 
 def reduction(places: Sequence[Any]) -> list[list[Unknown]]:
-    """The steps for unknowns at these places; in each those that go come first.
+    """The steps for unknowns at these places; in each the eliminated ones come first.
 
     Example:
         >>> [[one.place for one in step if one.goes] for step in reduction("abcdefg")]

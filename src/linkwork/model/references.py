@@ -1,5 +1,5 @@
-"""What refers to joints and frames of a model by name: its constraints, actuators and contacts. A new field of a model
-that does so too is entered in ``references`` and ``check_references``.
+"""References of a model to joints and frames by name: in its constraints, actuators and contacts. A new field of a
+model with such references must be added to ``references`` and ``check_references``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def references(
     called: Callable[[str], str] = str,
     prefix: str = "",
 ) -> dict[str, Any]:
-    """The fields of a model that refer to these frames and joints alone, or all of them, under their new names."""
+    """The fields of a model that refer only to these frames and joints, or to any, under their new names."""
     there = set(model.frame_names if frames is None else frames)
     moving = set(model.joint_names if joints is None else joints)
     held = [
@@ -43,7 +43,7 @@ def references(
 
 
 def without_idle(model: Model) -> Model:
-    """The model without constraints and contacts between two places of one body, which no joint moves."""
+    """The model without constraints and contacts between two frames of one body, which no joint moves."""
     held = [k for k, each in enumerate(model.constraints) if not _is_idle(model, each)]
     touching = tuple(each for each in model.contacts if model.frame(each.frame).body != model.frame(each.on).body)
     if len(held) == len(model.constraints) and len(touching) == len(model.contacts):
@@ -58,7 +58,7 @@ def _is_idle(model: Model, constraint: Constraint) -> bool:
 
 
 def check_references(model: Model) -> None:
-    """Refuse constraints, actuators and contacts of a model that do not fit it."""
+    """Raise an error for constraints, actuators and contacts that do not fit their model."""
     from linkwork.model.actuators import Actuator
     from linkwork.model.constraints import Constraint
 

@@ -1,4 +1,4 @@
-"""Segments of a chain and the seams where they meet, as ordinary lists: what ``algorithms.segmented_tree`` asks for."""
+"""Segments of a chain and the seams between them, as ordinary lists: the interface of ``algorithms.segmented_tree``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 
 
 class Seam:
-    """Where segments meet: the last joint before one of them, and of a chain."""
+    """A seam of a chain: the last joint before a segment, or of the chain."""
 
     __slots__ = ("index",)
 
@@ -24,12 +24,12 @@ class Seam:
 
 
 class Segment:
-    """A stretch of a chain, or a side branch, its bodies numbered from 0."""
+    """A stretch of a chain, or a side branch, with bodies numbered from 0."""
 
     __slots__ = ("before", "behind", "bodies", "index")
 
     def __init__(self, index: int, bodies: Sequence[Any], seams: Sequence[Seam] = ()) -> None:
-        """Of a stretch of a chain with all its ``seams``."""
+        """A stretch of a chain, given all ``seams`` of the chain."""
         self.index, self.bodies = index, bodies
         self.before: Any = seams[index] if seams else None
         self.behind: Any = seams[index + 1] if seams else None
@@ -43,23 +43,23 @@ class Segment:
         return self.bodies[-1]
 
     def outward(self, start: int = 0, stop: int | None = None) -> Iterator[Any]:
-        """The bodies from number ``start`` up to but without ``stop``, which may count from the end."""
+        """The bodies from ``start`` up to but excluding ``stop``, which may count from the end."""
         return iter(self.bodies[start:stop])
 
     def inward(self, start: int = 0, stop: int | None = None) -> Iterator[Any]:
-        """The same, the last first."""
+        """The same in reverse order."""
         return iter(self.bodies[start:stop][::-1])
 
 
 class SegmentWalks:
-    """The segments of a tree that is a chain with side branches; it has nodes by their numbers."""
+    """The segments of a tree that is a chain with side branches; it has nodes by number."""
 
     _nodes: list[Any]
     _model: Model
 
     @property
     def most_constraints(self) -> int:
-        """The most wrenches that a joint of the chain transmits, those of rotors included."""
+        """The largest number of constraint wrenches of a joint of the chain, those of rotors included."""
         head, segments, _ = self._segments
         chain = [*head, *(body for segment in segments for body in segment.bodies)]
         return max(6 if body.rotor else body.joint.most_held for body in chain)
@@ -78,17 +78,17 @@ class SegmentWalks:
         return iter(reduction(places))
 
     def reduction_back(self, places: Sequence[Any]) -> Iterator[list[Unknown]]:
-        """The same, the last first, with those that go alone."""
+        """The same in reverse order, with the eliminated unknowns only."""
         return iter([[one for one in step if one.goes] for step in reduction(places)[::-1]])
 
     @property
     def along(self) -> Seam:
-        """Where to keep what goes along the chain."""
+        """The place for values that are carried along the chain."""
         return Seam(-1)
 
     @property
     def seams(self) -> list[Seam]:
-        """The joint before the first segment and the last joints of all."""
+        """The joint before the first segment and the last joints of all segments."""
         first, *rest = self._segments[1]
         return [first.before, first.behind, *(segment.behind for segment in rest)]
 
@@ -105,33 +105,33 @@ class SegmentWalks:
         return self.parallel(self.seams)
 
     def head(self) -> Iterator[Any]:
-        """The bodies of a chain that come before its segments, the first first."""
+        """The bodies of a chain before its segments, in outward order."""
         return iter(self._segments[0])
 
     def head_inward(self) -> Iterator[Any]:
-        """The same, the last first."""
+        """The same in inward order."""
         return iter(self._segments[0][::-1])
 
     def segments(self, brief: bool = False) -> Iterator[Segment]:
-        """The segments of a chain, whose iterations are independent, and ``brief`` where they are about few bodies."""
+        """The segments of a chain; iterations are independent, and ``brief`` if they visit few bodies."""
         return self.parallel(self._segments[1])
 
     def segments_outward(self) -> Iterator[Segment]:
-        """The segments of a chain, one after the other from the first."""
+        """The segments of a chain in sequence, from the first."""
         return iter(self._segments[1])
 
     def limbs(self) -> Iterator[Segment]:
-        """The side branches of a chain that is cut into segments, each with all that hangs on it; iterations are
-        independent. All bodies but the first have their parents among them.
+        """The side branches of a chain that is cut into segments, each with its whole subtree; iterations are
+        independent. The parent of every body but the first is in the same branch.
         """
         return self.parallel(self._segments[2])
 
     def limbs_in_turn(self) -> Iterator[Segment]:
-        """The same, one after the other."""
+        """The same in sequence."""
         return iter(self._segments[2])
 
     limbs_to_fill = limbs_in_turn
-    """The same; where one may come several times, since several processors know it."""
+    """The same, but a branch may occur several times, once for each processor that needs it."""
 
     @cached_property
     def _segments(self) -> tuple[list[Any], list[Segment], list[Segment]]:

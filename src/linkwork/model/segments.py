@@ -1,8 +1,8 @@
-"""A long chain cut into segments of equal length, for processors that each take one.
+"""A long chain cut into segments of equal length, one for each processor.
 
-How a chain is cut depends on its bodies alone, never on the machine, so that results do not either. Before the
-segments stands a head: what comes before the joint kinds repeat, and what is left over. Side branches come after them,
-in a mechanism whose bodies are lined up: one after the other, those of the same shape and joints side by side.
+The cut depends on the chain's bodies alone, never on the machine, so that results do not either. A head precedes the
+segments: the bodies before the joint types become periodic, and the remainder. Side branches follow the segments
+in a mechanism whose bodies are lined up: one after another, those of the same topology and joints side by side.
 """
 
 from __future__ import annotations
@@ -21,43 +21,45 @@ from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Limits, Model
 
 FEWEST = 16
-"""Segments of a short chain: a multiple of any machine's SIMD lanes. A long one has more, for threads."""
+"""The segments of a short chain: a multiple of any machine's SIMD lanes. A long chain has more, for threads."""
 SHORTEST = 3
-"""Bodies of a segment."""
+"""The fewest bodies of a segment."""
 _LONGEST = 250
-"""Bodies of a segment, about: shorter ones gain nothing, and have more seams between them (docs/constraint-force.md).
+"""The approximate number of bodies of a segment: shorter ones gain nothing, and have more seams between them
+(docs/constraint-force.md).
 """
 _SEAM = 0.4
-"""What a seam takes, in links of the head, which go one after the other (the same page)."""
+"""The cost of a seam, in links of the head, which are sequential (the same page)."""
 _LONGEST_PERIOD = 12
 WORTH_BLENDING = 500
-"""Bodies from which on a chain whose joints are in no order is blended: below, bringing numbers into place costs more.
+"""The number of bodies from which on a chain with irregular joint types is blended: below it, rearranging the numbers
+costs more.
 """
 _MOST_KINDS = 4
-"""Of joints in no order, up to which all are computed and one is chosen."""
+"""The most irregular joint types for which all are computed and one is selected."""
 _LONGEST_REST = 8
-"""An end of a chain that counts as a side branch is no longer than this part of it."""
+"""The end of a chain can count as a side branch if it is at most 1 / this of the chain."""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """The first ``head`` bodies, then ``count`` segments of ``length`` bodies each; what follows are side branches."""
+    """The first ``head`` bodies, then ``count`` segments of ``length`` bodies each; the rest are side branches."""
 
     head: int
     count: int
     length: int
     uniform: bool
-    """Whether bodies at the same place in all segments are of one kind, so that segments can be SIMD lanes."""
+    """Whether corresponding bodies of all segments are of one kind, so that segments can be SIMD lanes."""
 
     @property
     def chain(self) -> int:
-        """How many bodies the chain has."""
+        """The number of bodies of the chain."""
         return self.head + self.count * self.length
 
 
 @dataclass(frozen=True)
 class LinedUp:
-    """A mechanism with the bodies of its longest path first, and where its bodies and their q and v were before."""
+    """A mechanism with the bodies of its longest path first, and the former indices of its bodies and their q and v."""
 
     model: Model
     bodies: NDArray[np.int64]
@@ -67,8 +69,8 @@ class LinedUp:
 
 @dataclass(frozen=True)
 class Limbs:
-    """Side branches of the same shape and joints: the first body of the first, how many there are, and how many bodies
-    each has.
+    """Side branches of the same topology and joints: the first body of the first, their number, and the number of
+    bodies of each.
     """
 
     first: int
@@ -101,7 +103,7 @@ def lined_up(model: Model) -> LinedUp | None:
 
 
 def _order(model: Model, path: Sequence[int]) -> list[int]:
-    """The bodies of a path, then its side branches, those of one shape side by side."""
+    """The bodies of a path, then its side branches, those of the same topology side by side."""
     found = _limbs(model, set(path))
     shapes: dict[object, int] = {}
     ranks = [shapes.setdefault(_shape(model, limb), len(shapes)) for limb in found]
@@ -110,7 +112,7 @@ def _order(model: Model, path: Sequence[int]) -> list[int]:
 
 
 def _limbs(model: Model, path: set[int]) -> list[list[int]]:
-    """The side branches of a path, each with all that hangs on it, by the positions of their bodies in the model."""
+    """The side branches of a path, each with its whole subtree, by the indices of their bodies in the model."""
     found: dict[int, list[int]] = {}
     root: dict[int, int] = {}
     for k, body in enumerate(model.bodies):
@@ -121,7 +123,7 @@ def _limbs(model: Model, path: set[int]) -> list[list[int]]:
 
 
 def _shape(model: Model, limb: Sequence[int]) -> tuple[object, ...]:
-    """What must be the same for two side branches to be SIMD lanes."""
+    """The data that must be equal for two side branches to be SIMD lanes."""
     place = {body: k for k, body in enumerate(limb)}
     doubtful = doubtful_joints(model)
     kinds = [(model.bodies[k].joint.kind(), bool(model.bodies[k].armature), doubtful[k]) for k in limb]
@@ -145,8 +147,8 @@ def limbs(model: Model) -> tuple[Limbs, ...]:
 
 
 def judged_limbs(model: Model) -> list[bool]:
-    """For each joint of a mechanism whose bodies are lined up, whether its pivots are judged: on the chain, whose
-    joints are no pivots, none.
+    """For each joint of a mechanism whose bodies are lined up, whether its pivots are checked: none on the chain, whose
+    joints are not pivots.
     """
     chain = _chain_length(model)
     return [*([False] * chain), *doubtful_joints(model)[chain:]]
@@ -158,15 +160,15 @@ def _chain_length(model: Model) -> int:
 
 
 def _kinds(model: Model, bodies: Iterable[int]) -> list[int]:
-    """Numbers of the kinds of bodies, given by their positions."""
+    """Numbers for the kinds of bodies, given by their indices."""
     numbers: dict[object, int] = {}
     found = ((model.bodies[k].joint.kind(), bool(model.bodies[k].armature)) for k in bodies)
     return [numbers.setdefault(kind, len(numbers)) for kind in found]
 
 
 def _regular_end(kinds: Sequence[int]) -> int:
-    """Where a chain ends for what is cut into segments: with its last body, or, if most of it repeats and its end does
-    not go on like that, before that end, which then counts as a side branch.
+    """The end of the part of a chain that is cut into segments: its last body, or, if most of the chain is periodic and
+    its end is not, the body before that end, which then counts as a side branch.
     """
     stretches = []
     for period in range(1, min(_LONGEST_PERIOD, len(kinds)) + 1):
@@ -182,9 +184,9 @@ def _regular_end(kinds: Sequence[int]) -> int:
 
 @kept_with_model
 def blended(model: Model) -> Model | None:
-    """A mechanism whose bodies are lined up and whose chain has joints in no order, with joints of one kind only, each
-    one of several, so that segments can be SIMD lanes all the same; None if there is no need, it is short, or has too
-    many kinds, a rotor, or a joint that moves in no way or is a user's own.
+    """For a mechanism whose bodies are lined up and whose chain has irregular joint types: the same with joints that
+    select one of several types, so that segments can be SIMD lanes all the same. None if that is not needed, the chain
+    is short, or it has too many types, a rotor, a joint without motion, or a user-defined joint.
     """
     found = cut(model)
     if found is None or found.uniform or found.chain < WORTH_BLENDING:
@@ -208,7 +210,7 @@ def blended(model: Model) -> Model | None:
 
 @kept_with_model
 def cut(model: Model) -> Cut | None:
-    """How to cut a mechanism whose bodies are lined up; None if its chain is too short."""
+    """The cut of a mechanism whose bodies are lined up; None if its chain is too short."""
     kinds, count = _kinds(model, range(_chain_length(model))), FEWEST
     while count * _LONGEST <= len(kinds):
         count *= 2
@@ -218,7 +220,7 @@ def cut(model: Model) -> Cut | None:
 
 
 def cut_into(model: Model, count: int) -> Cut | None:
-    """The same, into so many segments, a multiple of ``FEWEST``."""
+    """The same, into ``count`` segments, a multiple of ``FEWEST``."""
     kinds = _kinds(model, range(_chain_length(model)))
     return _cut_into(len(kinds), _starts(kinds), count)
 
@@ -232,7 +234,7 @@ def _cut_into(bodies: int, starts: Sequence[int], count: int) -> Cut | None:
 
 
 def _starts(kinds: Sequence[int]) -> list[int]:
-    """For each period, from where on the kinds repeat with it up to the end."""
+    """For each period, the index from which on the kinds repeat with it up to the end."""
     found = []
     for period in range(1, _LONGEST_PERIOD + 1):
         start = max(0, len(kinds) - period)

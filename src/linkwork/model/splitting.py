@@ -12,11 +12,11 @@ from linkwork.model.model import Limits, Model
 from linkwork.spatial import Transform
 
 MOST_JOINTS = 3
-"""On one link, after splitting."""
+"""The most joints on one link after splitting."""
 
 
 class Part(NamedTuple):
-    """A part of body number ``body``: the part that it stands on (0 for the world), and its share of the body. The
+    """A part of body number ``body``: the part that carries it (0 for the world), and its share of the body. The
     first part of a body has its joint, the others are fixed to the one before.
     """
 
@@ -28,19 +28,19 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Split:
-    """A mechanism whose links are split, and its parts."""
+    """A mechanism with split links, and its parts."""
 
     model: Model
     parts: tuple[Part, ...]
 
 
 def parts_of(parents: Sequence[int]) -> tuple[Part, ...]:
-    """The parts of bodies that stand on these, each after its parent: a link with n joints has n - 2."""
+    """The parts of bodies with these parents, each after its parent: a link with n joints has n - 2."""
     children = [0] * (len(parents) + 1)
     for parent in parents:
         children[parent] += 1
     found: list[Part] = []
-    places: dict[int, list[int]] = {}  # for each body, the parts on which its next children stand
+    places: dict[int, list[int]] = {}  # for each body, the parts that carry its next children
     for body, parent in enumerate(parents, 1):
         on = places[parent].pop(0) if parent else 0
         count = max(1, children[body] + 1 - (MOST_JOINTS - 1))
@@ -52,7 +52,7 @@ def parts_of(parents: Sequence[int]) -> tuple[Part, ...]:
 
 @kept_with_model
 def split(model: Model) -> Split:
-    """A mechanism with its links split: its coordinates are those of the mechanism."""
+    """A mechanism with its links split; its coordinates are unchanged."""
     parts = parts_of([body.parent for body in model.bodies])
     bodies = []
     for number, (index, parent, share, first) in enumerate(parts, 1):

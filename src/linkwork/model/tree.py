@@ -1,9 +1,9 @@
-"""A mechanism as the algorithms see it: a tree of nodes, walked outward or inward, with values stored at its nodes.
+"""A mechanism as the algorithms see it: a tree of nodes, traversed outward or inward, with values stored at its nodes.
 
-This is the plain form, in which a walk is an ordinary loop and a field an ordinary store; the scalars may be floats,
-NumPy arrays or mpmath numbers. Engines have their own forms with the same methods, which ``algorithms.tree`` lists.
-One rule makes that possible: a value that outlives its iteration of a loop is kept in a field, never in a local
-variable.
+This is the plain form, in which a traversal is an ordinary loop and a field an ordinary store; the scalars may be
+floats, NumPy arrays or mpmath numbers. Engines have their own forms with the same methods, which ``algorithms.tree``
+lists. One rule makes that possible: a value that outlives its iteration of a loop is stored in a field, never in a
+local variable.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from linkwork.spatial import Force, Inertia, Motion, Transform, Vec3
 
 
 class Node:
-    """A body (index from 1) or the world (index 0) in a walk."""
+    """A body (index from 1) or the world (index 0) in a traversal."""
 
     __slots__ = ("alone", "doubtful", "index", "inertia", "joint", "parent", "placement", "rotor")
 
@@ -44,7 +44,7 @@ class Node:
 
 
 class FrameNode:
-    """A frame that was asked for, at ``placement`` on ``body``."""
+    """A frame that an algorithm is asked about, at ``placement`` on ``body``."""
 
     __slots__ = ("body", "index", "placement")
 
@@ -55,7 +55,7 @@ class FrameNode:
 class Junction:
     """A body at which the paths of frames to the world meet; the ground, where all paths end, is number 0.
 
-    ``next`` is the junction that its own path comes to.
+    ``next`` is the next junction on its own path.
     """
 
     __slots__ = ("body", "index", "next")
@@ -66,14 +66,14 @@ class Junction:
 
 
 def alone(parents: Sequence[int]) -> list[bool]:
-    """Which bodies that stand on these stand there alone, or on the world."""
+    """For each body, given the parents: whether it is its parent's only child, or its parent is the world."""
     count = Counter(parents)
     return [not parent or count[parent] == 1 for parent in parents]
 
 
 class DepthFirst(NamedTuple):
-    """A body's place in depth-first order: the body before it, for the world the last; the body after it, and the one
-    after all that it carries, 0 behind the last; and how many joints it is away from the world.
+    """A body's position in depth-first order: the body before it, for the world the last; the body after it, and the
+    one after its subtree, 0 behind the last; and its depth, the number of joints from the world.
     """
 
     before: int
@@ -83,7 +83,7 @@ class DepthFirst(NamedTuple):
 
 
 def depth_first(parents: Sequence[int]) -> list[DepthFirst]:
-    """The places of bodies that stand on these, the world first."""
+    """The positions of bodies with these parents, the world first."""
     children: list[list[int]] = [[] for _ in parents]
     for body, parent in enumerate(parents[1:], 1):
         children[parent].append(body)
@@ -105,23 +105,23 @@ def depth_first(parents: Sequence[int]) -> list[DepthFirst]:
 
 
 class Walks:
-    """What every form of a tree has in common."""
+    """The part common to all forms of a tree."""
 
     world: Any
 
     def path(self, body: Any, until: Any = None) -> Iterator[Any]:
-        """The body and its ancestors, up to but without ``until``, an ancestor of it, or the world."""
+        """The body and its ancestors, up to but excluding ``until``, one of its ancestors, or the world."""
         end = until or self.world
         while body.index != end.index:
             yield body
             body = body.parent
 
     def ancestors(self, body: Any) -> Iterator[Any]:
-        """The body's ancestors, nearest first, without the world."""
+        """The body's ancestors, nearest first, excluding the world."""
         return self.path(body.parent)
 
     def joint_before(self, body: Any) -> Iterator[Any]:
-        """A body's parent, as one whose joint is looked at; nothing for the world."""
+        """A body's parent, if it has a joint; nothing for the world."""
         return iter([body.parent] if body.parent.index else [])
 
     def still(self) -> Constant:
@@ -143,7 +143,7 @@ class Tree(SegmentWalks, PathWalks, LoopWalks, PartWalks, Walks):
     def __init__(
         self, model: Model, frames: Sequence[Frame] = (), number: Callable[[float], Any] | None = None
     ) -> None:
-        """``number`` makes scalars of the model's floats, so that arithmetic among these is as precise as theirs."""
+        """``number`` converts the model's floats to scalars, so that arithmetic with them has their precision."""
 
         def as_scalars(constants: Any) -> Any:
             return constants.of([number(x) for x in constants.numbers()]) if number else constants
@@ -168,16 +168,16 @@ class Tree(SegmentWalks, PathWalks, LoopWalks, PartWalks, Walks):
         self._model = model
 
     def field(self) -> Field:
-        """A new store of values."""
+        """A new field."""
         return Field()
 
     def persistent_field(self) -> Field:
-        """A new store of values, which at bodies of a segment outlive its iteration of a loop over segments."""
+        """A new field whose values at bodies of a segment outlive its iteration of a loop over segments."""
         return Field()
 
     def path_field(self) -> Field:
-        """A new store of values for walks in depth-first order: what is stored at a body is lost when something is
-        stored at another that is as far from the world.
+        """A new field for depth-first traversals: a value at a body is lost when one is stored at another body at the
+        same depth.
         """
         return Field()
 
@@ -190,7 +190,7 @@ class Tree(SegmentWalks, PathWalks, LoopWalks, PartWalks, Walks):
         return iter(self._nodes[:0:-1])
 
     def depth_first(self) -> Iterator[Node]:
-        """Every body after its parent, and with all that it carries before any other."""
+        """Every body after its parent, in depth-first order: each subtree is completed before the next begins."""
         return self.bodies_after(self.world)
 
     def rows_inward(self) -> Iterator[list[Node]]:
@@ -206,7 +206,7 @@ class Tree(SegmentWalks, PathWalks, LoopWalks, PartWalks, Walks):
         return self._stretch(self._depth_first[body.index].after, 0)
 
     def carried_by(self, body: Node) -> Iterator[Node]:
-        """The bodies that a body carries, in that order."""
+        """The bodies of the subtree behind a body, in that order."""
         place = self._depth_first[body.index]
         return self._stretch(place.after, place.stop)
 
@@ -220,11 +220,11 @@ class Tree(SegmentWalks, PathWalks, LoopWalks, PartWalks, Walks):
         return depth_first([0, *(node.parent.index for node in self._nodes[1:])])
 
     def children(self, body: Node) -> Sequence[Node]:
-        """The bodies whose joints stand on a body, or on the world."""
+        """The children of a body, or of the world."""
         return self._children[body.index]
 
     def children_inward(self, body: Node) -> Iterator[Node]:
-        """The same, the last first."""
+        """The same in reverse order."""
         return reversed(self._children[body.index])
 
     def siblings_behind(self, body: Node) -> Iterator[Node]:
@@ -232,7 +232,7 @@ class Tree(SegmentWalks, PathWalks, LoopWalks, PartWalks, Walks):
         return (child for child in self.children_inward(body.parent) if child.index > body.index)
 
     def main_chain(self, tip: int | None = None) -> list[Node]:
-        """The longest path from the world, or the one to body number ``tip``, its first body first."""
+        """The longest path from the world, or the path to body number ``tip``, in outward order."""
         depths = [0]
         for node in self._nodes[1:]:
             depths.append(depths[node.parent.index] + 1)
@@ -240,8 +240,8 @@ class Tree(SegmentWalks, PathWalks, LoopWalks, PartWalks, Walks):
         return list(self.path(last))[::-1]
 
     def branches(self, chain: Sequence[Node]) -> list[list[Node]]:
-        """The bodies that are not on a chain from the world, in levels: each body's parent is in the level before, on
-        the chain or the world.
+        """The bodies off a chain from the world, in levels: each body's parent is in the level before, on the chain or
+        the world.
         """
         on_chain = {0, *(node.index for node in chain)}
         levels: list[list[Node]] = []
@@ -252,11 +252,11 @@ class Tree(SegmentWalks, PathWalks, LoopWalks, PartWalks, Walks):
         return levels[:-1]
 
     def frames(self) -> Iterator[FrameNode]:
-        """The frames that were asked for."""
+        """The frames that the algorithm is asked about."""
         return iter(self._frames)
 
     def frames_back_from(self, frame: FrameNode) -> Iterator[FrameNode]:
-        """A frame and those that were asked for before it: over all frames, every pair once."""
+        """A frame and those listed before it: over all frames, every pair once."""
         return iter(self._frames[frame.index :: -1])
 
     def common_ancestor(self, a: FrameNode, b: FrameNode) -> Node:
@@ -269,11 +269,11 @@ class Tree(SegmentWalks, PathWalks, LoopWalks, PartWalks, Walks):
         return self._junctions[0][0]
 
     def junctions(self) -> Iterator[Junction]:
-        """Every junction after the one that its path leads to, without the ground."""
+        """Every junction after the next one on its path, excluding the ground."""
         return iter(self._junctions[0][1:])
 
     def junctions_inward(self) -> Iterator[Junction]:
-        """Every junction before the one that its path leads to, without the ground."""
+        """Every junction before the next one on its path, excluding the ground."""
         return iter(self._junctions[0][:0:-1])
 
     def junction_of(self, frame: FrameNode) -> Junction:

@@ -1,4 +1,4 @@
-"""What a model is asked about a joint or a body, in one piece."""
+"""All data of a joint or a body of a model in one object."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 class JointView:
     """A joint of a model: ``kind`` with its axis, between the bodies ``parent`` and ``child``, by name.
 
-    ``index`` is its place in ``model.joint_names``. ``q`` and ``v`` are slices: ``v[..., joint.v]`` are its velocities.
-    ``placement`` is that of the joint on the parent; ``limits`` has what ``model.lower_limit`` and its like have, for
-    this joint; ``armature`` is in kg m² or kg.
+    ``index`` is its index in ``model.joint_names``. ``q`` and ``v`` are slices: ``v[..., joint.v]`` are its velocities.
+    ``placement`` is that of the joint on the parent; ``limits`` has this joint's part of ``model.lower_limit`` and the
+    other limits; ``armature`` is in kg m² or kg.
     """
 
     name: str
@@ -35,10 +35,10 @@ class JointView:
 
 @dataclass(frozen=True)
 class BodyView:
-    """A body of a model, what carries it, and what it carries, by name.
+    """A body of a model, its parent and its children, by name.
 
-    ``index`` is its place in ``model.body_names``, and so its row of ``f_ext``. ``com`` is the centre of mass (m) in
-    the body's frame, ``inertia`` (3, 3) about it in the body's axes (kg m²); ``frames`` are the names of all places on
+    ``index`` is its index in ``model.body_names``, and so its row of ``f_ext``. ``com`` is the centre of mass (m) in
+    the body's frame, ``inertia`` (3, 3) about it in the body's axes (kg m²); ``frames`` are the names of all frames on
     it.
     """
 

@@ -1,4 +1,4 @@
-"""How the force on a moving body varies with its velocity: 12 numbers."""
+"""The derivative of the force on a moving body with respect to its velocity: 12 numbers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from linkwork.spatial.vectors import Mat3, Numbers, Sym3, Vec3
 
 
 class Coriolis(Numbers):
-    """The matrix (V ×*) I - I (V ×) + (h ×̄*) of a body with inertia I, velocity V and momentum h = I V, in a frame that
-    does not move: from a change of its velocity to the change of V ×* I V, and of the force that turns its inertia.
+    """The matrix (V ×*) I - I (V ×) + (h ×̄*) of a body with inertia I, velocity V and momentum h = I V, in a frame at
+    rest. It maps a change of the velocity to the change of V ×* I V and of the force due to the rate of the inertia.
 
-    As a 6×6 matrix [[0, -2 [h.linear]x], [0, J̇ - [h.angular]x]], J̇ the rate of the second moment about the frame's
-    origin, which is symmetric. Those of several bodies add up.
+    As a 6×6 matrix [[0, -2 [h.linear]x], [0, J̇ - [h.angular]x]], with J̇ the rate of the second moment about the frame's
+    origin, which is symmetric. The matrices of several bodies add up.
     """
 
     __slots__ = ("momentum", "second_rate")
@@ -29,7 +29,7 @@ class Coriolis(Numbers):
 
     @staticmethod
     def of_body(inertia: Inertia, velocity: Motion) -> Coriolis:
-        """Of a body with that velocity."""
+        """The matrix of a body with that velocity."""
         v, w, h, j = velocity.linear, velocity.angular, inertia.moment, inertia.second
         x, y, z = (w.cross(column) for column in j.full().columns())  # [w]x J, which is added to its transpose
         along = h.dot(v)
@@ -57,11 +57,11 @@ class Coriolis(Numbers):
         return Force(h.linear.cross(w) * -2.0, self.second_rate.apply(w) - h.angular.cross(w))
 
     def columns(self) -> list[Force]:
-        """What it makes of unit angular velocities; of linear ones, nothing."""
+        """The columns for unit angular velocities; those for linear velocities are zero."""
         zero, axes = Vec3.zero(), Mat3.identity().columns()
         return [self * Motion(zero, axis) for axis in axes]
 
     def transposed(self, motion: Motion) -> Vec3:
-        """The transpose times a motion: a moment, as there is no force."""
+        """The transpose times a motion: a pure moment."""
         h, w = self.momentum, motion.angular
         return self.second_rate.apply(w) + h.angular.cross(w) + h.linear.cross(motion.linear) * 2.0

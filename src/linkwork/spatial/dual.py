@@ -1,7 +1,7 @@
-"""Dual numbers: a value and its rate, so that a text over scalars gives its derivative along one direction.
+"""Dual numbers: a value and its rate, so that a function over scalars gives its derivative along one direction.
 
-What a user's joint does with its coordinates is known only as a text; run over dual numbers, it is differentiated
-exactly. A value or a rate is any scalar: a float, a batch, an mpmath number or a traced value.
+A user-defined joint is known only as Python code; evaluated over dual numbers, it is differentiated exactly. A value or
+a rate is any scalar: a float, a batch, an mpmath number or a traced value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Dual:
     """x + x' ε with ε² = 0."""
 
     __slots__ = ("rate", "value")
-    __array_ufunc__ = None  # an array leaves its arithmetic with a dual number to the dual number
+    __array_ufunc__ = None  # arithmetic of an array with a dual number is left to the dual number
 
     def __init__(self, value: Scalar, rate: Scalar) -> None:
         self.value, self.rate = value, rate
@@ -59,7 +59,7 @@ class Dual:
         return Dual(root, self.rate * (0.5 / root))
 
     def elementary(self, names: tuple[str, ...], text: Any, operands: tuple[Any, ...]) -> Any:
-        """An elementary function of operands of which one is a dual number: its value, and its rate by ``RATES``."""
+        """An elementary function of operands, one of them a dual number: its value, and its rate by ``RATES``."""
         values = [value_of(x) for x in operands]
         found = []
         for name in names:
@@ -72,7 +72,7 @@ class Dual:
         return found[0] if len(found) == 1 else tuple(found)
 
     def chosen(self, less: Any, x: Any, y: Any) -> Dual:
-        """x where ``less``, otherwise y, of which one is a dual number."""
+        """x where ``less``, otherwise y; one of them is a dual number."""
         return Dual(selected(less, value_of(x), value_of(y)), selected(less, rate_of(x), rate_of(y)))
 
 

@@ -1,9 +1,9 @@
 """Elementary functions over any scalar, under NumPy's names: tangent and inverse functions, rounding, remainders, and
-what chooses; with those of exponentials.py and powers.py, and all that are operations of the intermediate code.
+selection. With those of exponentials.py and powers.py, these are the operations of the intermediate code.
 
-Error in units in the last place, at most (measured in tests/test_elementary.py, tabulated in docs/accuracy.md): tan 3
+Largest error in units in the last place (measured in tests/test_elementary.py, tabulated in docs/accuracy.md): tan 3
 for |x| <= 1e6 rad, arcsin and arccos 1.5, arctan 2.5; the others are exact but for the rounding of ``remainder`` where
-signs differ. ``minimum`` and ``maximum`` of two numbers give the second if either is not a number.
+signs differ. ``minimum`` and ``maximum`` of two numbers return the second if either is nan.
 """
 
 from __future__ import annotations
@@ -125,16 +125,16 @@ def _arcsine_parts(a: Scalar) -> tuple[Scalar, Scalar]:
 
 @elementary("arcsin", exact=lambda context, x: context.asin(x) if abs(x) <= 1 else context.nan)
 def arcsin(x: Scalar) -> Scalar:
-    """The angle (rad, -pi/2 to pi/2) whose sine is x; not a number beyond -1 and 1."""
+    """The angle (rad, -pi/2 to pi/2) whose sine is x; nan outside -1 to 1."""
     a = absolute(x)
     s, more = _arcsine_parts(a)
-    steep = (2.0 * more - 6.123233995736766e-17) - (0.7853981633974483 - 2.0 * s)  # π/4 less the angle
+    steep = (2.0 * more - 6.123233995736766e-17) - (0.7853981633974483 - 2.0 * s)  # π/4 minus the angle
     return odd(x, where_less(0.5, a, 0.7853981633974483 - steep, s + more))
 
 
 @elementary("arccos", exact=lambda context, x: context.acos(x) if abs(x) <= 1 else context.nan)
 def arccos(x: Scalar) -> Scalar:
-    """The angle (rad, 0 to pi) whose cosine is x; not a number beyond -1 and 1."""
+    """The angle (rad, 0 to pi) whose cosine is x; nan outside -1 to 1."""
     a = absolute(x)
     s, more = _arcsine_parts(a)
     twice, rest = 2.0 * s, 2.0 * more
@@ -179,7 +179,7 @@ def trunc(x: Scalar) -> Scalar:
 
 
 def _nearest_rest(x: Scalar, y: Scalar) -> Scalar:
-    """x - n y, exactly, for an integer n near x/y; x where |x| < |y|; not a number if it is not below |y|."""
+    """x - n y, exactly, for an integer n near x/y; x where |x| < |y|; nan if it is not below |y|."""
     n = rounded(divide(x, y))
     product, n_high, y_high = n * y, high_part(n), high_part(y)
     n_low, y_low = n - n_high, y - y_high
@@ -192,7 +192,7 @@ def _nearest_rest(x: Scalar, y: Scalar) -> Scalar:
 
 @elementary("remainder", operands=2, exact=lambda context, x, y: context.mpf(x) % y)
 def remainder(x: Scalar, y: Scalar) -> Scalar:
-    """x - floor(x/y) y, with the sign of y, as Python's %; exact for |x/y| < 2**53, otherwise right or not a number."""
+    """x - floor(x/y) y, with the sign of y, as Python's %; exact for |x/y| < 2**53, otherwise correct or nan."""
     rest = _nearest_rest(x, y)
     low, high = where_less(y, 0.0, 0.0, rest), where_less(y, 0.0, rest, 0.0)
     return where_less(low, high, rest + y, rest)
@@ -200,7 +200,7 @@ def remainder(x: Scalar, y: Scalar) -> Scalar:
 
 @elementary("fmod", operands=2, exact=lambda context, x, y: x - y * _exact_trunc(context, context.mpf(x) / y))
 def fmod(x: Scalar, y: Scalar) -> Scalar:
-    """x - trunc(x/y) y, with the sign of x, as C's fmod; exact for |x/y| < 2**53, otherwise right or not a number."""
+    """x - trunc(x/y) y, with the sign of x, as C's fmod; exact for |x/y| < 2**53, otherwise correct or nan."""
     rest = _nearest_rest(x, y)
     size = absolute(y)
     upper = where_less(rest, 0.0, rest + size, rest)
@@ -208,7 +208,7 @@ def fmod(x: Scalar, y: Scalar) -> Scalar:
     return where_less(x, 0.0, lower, upper)
 
 
-# Choosing, and short forms
+# Selection, and short forms
 
 
 def sign(x: Scalar) -> Scalar:
@@ -238,7 +238,7 @@ def square(x: Scalar) -> Scalar:
 
 @elementary("varying_as", operands=2, exact=lambda context, x, y: x)
 def varying_as(x: Scalar, y: Scalar) -> Scalar:
-    """x, whose derivatives are those of y: the result of a search has those of the equations that it satisfies; with a
-    number for y it has none.
+    """x, with the derivatives of y: the result of a search has the derivatives of the equations that it satisfies. With
+    a constant for y it has none.
     """
     return x

@@ -1,10 +1,10 @@
 """Exponentials, natural logarithms, and hyperbolic functions over any scalar.
 
-What was said of sine and cosine in functions.py holds here. Special values are NumPy's, without warnings, but for the
-sign of a zero: exp overflows to infinity and goes through the subnormal numbers to 0, log(0) is -infinity, log of less
-is not a number, and what is not a number stays so.
+The remarks on sine and cosine in functions.py apply here. Special values are NumPy's, without warnings, but for the
+sign of a zero: exp overflows to infinity and underflows gradually to 0, log(0) is -infinity, log of a negative number
+is nan, and nan stays nan.
 
-Error in units in the last place, at most (measured in tests/test_elementary.py, tabulated in docs/accuracy.md):
+Largest error in units in the last place (measured in tests/test_elementary.py, tabulated in docs/accuracy.md):
 
     exp exp2 log log1p         1
     cosh                       1.5
@@ -38,7 +38,7 @@ from linkwork.spatial.functions import (
 _LOG2_E = 1.4426950408889634
 _LN2 = 0.6931471805599453
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # 32 bits, so that multiples are exact, and the rest
-_SMALLEST = 2.0**-1022  # that is not subnormal
+_SMALLEST = 2.0**-1022  # the smallest normal number
 
 # Near-minimax polynomials, highest power first; fitted with mpmath's chebyfit.
 _EXP = (  # (exp r - 1 - r) / r**2 for |r| <= log(2) / 2
@@ -79,7 +79,7 @@ def _exp_less_one(high: Scalar, low: Scalar) -> Scalar:
 
 
 def scaled(x: Scalar, t: Scalar, high: Scalar, low: Scalar) -> tuple[Scalar, Scalar]:
-    """exp(x) as two factors, the second a power of two by which it may overflow or become subnormal."""
+    """exp(x) as two factors; the second is a power of two, by which it may overflow or become subnormal."""
     value = (1.0 + _exp_less_one(high, low)) * pow2(where_less(x, 0.0, t + 64.0, t - 64.0))
     return value, where_less(x, 0.0, 2.0**-64, 2.0**64)
 
@@ -119,7 +119,7 @@ def exp2(x: Scalar) -> Scalar:
 
 @elementary("expm1", exact=lambda context, x: context.expm1(x))
 def expm1(x: Scalar) -> Scalar:
-    """e**x - 1, as exact for small x."""
+    """e**x - 1, accurate for small x."""
     value, factor = _expm1_factors(x)
     return value * factor
 
@@ -172,7 +172,7 @@ def _log(k: Scalar, f: Scalar, rest: Scalar) -> Scalar:
 
 
 def where_positive(x: Scalar, value: Scalar) -> Scalar:
-    """A logarithm of x, with the special values that all logarithms have."""
+    """A logarithm of x, with the special values common to all logarithms."""
     below = where_less(x, 0.0, math.nan, x - math.inf)
     return where_less(0.0, x, where_less(x, math.inf, value, x), below)
 
@@ -186,7 +186,7 @@ def log(x: Scalar) -> Scalar:
 
 @elementary("log1p", exact=lambda context, x: real(context, context.log1p(x)))
 def log1p(x: Scalar) -> Scalar:
-    """log(1 + x), as exact for small x."""
+    """log(1 + x), accurate for small x."""
     u = 1.0 + x
     back = u - 1.0
     lost = (1.0 - (u - back)) + (x - back)  # 1 + x is u + lost
@@ -207,7 +207,7 @@ def arcsinh(x: Scalar) -> Scalar:
 
 @elementary("arccosh", exact=lambda context, x: real(context, context.acosh(x)))
 def arccosh(x: Scalar) -> Scalar:
-    """The inverse of the hyperbolic cosine; not a number below 1."""
+    """The inverse of the hyperbolic cosine; nan below 1."""
     t = x - 1.0
     near = log1p(where_less(x, 2.0**60, t + sqrt(t * (t + 2.0)), x))
     return where_less(x, 1.0, math.nan, near + where_less(x, 2.0**60, 0.0, _LN2))
@@ -215,6 +215,6 @@ def arccosh(x: Scalar) -> Scalar:
 
 @elementary("arctanh", exact=lambda context, x: real(context, context.atanh(x)))
 def arctanh(x: Scalar) -> Scalar:
-    """The inverse of the hyperbolic tangent; not a number beyond -1 and 1."""
+    """The inverse of the hyperbolic tangent; nan outside -1 to 1."""
     a = absolute(x)
     return odd(x, 0.5 * log1p(divide(a + a, 1.0 - a)))

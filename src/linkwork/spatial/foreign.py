@@ -1,4 +1,4 @@
-"""Scalars of other libraries, made to do what a text over scalars asks for.
+"""Adapters for scalars of other libraries.
 
 A scalar has arithmetic (+ - * /, negation) with its own kind and with floats, a comparison ``<``, and these methods:
 
@@ -6,9 +6,9 @@ A scalar has arithmetic (+ - * /, negation) with its own kind and with floats, a
     elementary(names, text, operands)     an elementary function; several names for several results
     chosen(less, x, y)                    x where a comparison holds, otherwise y; or the comparison has select(x, y)
 
-Floats, arrays and mpmath numbers are known. What has arithmetic but none of these methods, such as CasADi's SX, gets
-them here: elementary functions, ``if_else`` and ``where`` are those of the package that its type comes from, by NumPy's
-names, or else of the scalar itself.
+Floats, arrays and mpmath numbers are supported directly. A type with arithmetic but none of these methods, such as
+CasADi's SX, gets them here: elementary functions, ``if_else`` and ``where`` are looked up under NumPy's names in the
+package of the type, and then as methods of the scalar.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OTHER_NAMES = {"atan2": ("atan2", "arctan2"), "arctan2": ("arctan2", "atan2")}
 
 
 def is_foreign(x: Any) -> bool:
-    """Whether a scalar needs to be wrapped: it is no number of Python, NumPy or mpmath, and lacks the methods."""
+    """Whether a scalar needs a wrapper: it is not a number of Python, NumPy or mpmath, and lacks the methods."""
     import numpy as np
 
     known = isinstance(x, float | int | np.ndarray | np.generic)
@@ -72,7 +72,7 @@ class Foreign:
         return Foreign(self.function("sqrt")(self.value))
 
     def elementary(self, names: tuple[str, ...], text: Any, operands: tuple[Any, ...]) -> Any:
-        """By the other library's functions."""
+        """Evaluated by the other library's functions."""
         found = [self.function(name) for name in names]
         results = tuple(Foreign(each(*map(unwrapped, operands))) for each in found)
         return results[0] if len(results) == 1 else results
@@ -81,7 +81,7 @@ class Foreign:
         return less.select(x, y)
 
     def function(self, name: str) -> Callable[..., Any]:
-        """A function of the package that the scalar comes from, or a method of its own."""
+        """A function of the scalar's package, or a method of the scalar."""
         package = sys.modules.get(type(self.value).__module__.partition(".")[0])
         for one in _OTHER_NAMES.get(name, (name,)):
             for owner in (package, type(self.value)):
@@ -116,5 +116,5 @@ def _fits(other: Any) -> bool:
 
 
 def unwrapped(x: Any) -> Any:
-    """The scalar as its library has it."""
+    """The scalar in its library's own type."""
     return x.value if isinstance(x, Foreign) else x

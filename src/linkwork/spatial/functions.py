@@ -1,8 +1,9 @@
-"""Sine, cosine, arc tangent, square root and selection over any scalar, and what all elementary functions are made by.
+"""Sine, cosine, arc tangent, square root and selection over any scalar: with the decorator for elementary functions.
 
-One text serves Python floats, NumPy arrays and traced values, so that the interpreter and compiled code give
-the same bits; an mpmath number is handed to its own context, which works at its own precision. ``elementary`` makes a
-function of a text; ``OPERATIONS`` lists them all. The others are in exponentials.py, powers.py and elementary.py.
+One implementation serves Python floats, NumPy arrays and traced values, so that the interpreter and compiled code give
+the same bits; an mpmath number is passed to its own context, which works at its own precision. ``elementary`` turns an
+implementation into a function; ``OPERATIONS`` lists them all. The others are in exponentials.py, powers.py and
+elementary.py.
 
 Accuracy, measured against 60 digits in tests/test_functions.py: sine and cosine within 1.5 units in the last place
 for |x| <= 1e6 rad (exact products up to 2**27 quarter turns, 2e8 rad; beyond that the error grows with |x|);
@@ -23,14 +24,14 @@ Scalar = Any
 """A float, a NumPy array (a batch), an mpmath number or a traced value."""
 
 LARGEST_ANGLE = 2.0e8
-"""Up to here (rad) the range reduction of sine and cosine is exact enough to be trusted."""
+"""The largest angle (rad) for which the range reduction of sine and cosine is accurate enough."""
 
 # pi/2 in four parts; the first three have 26 bits, so that their multiples below 2**27 are exact.
 _QUARTER = (1.5707963109016418, 1.5893254712295857e-08, 6.123233932053594e-17, 6.36831716351095e-25)
 _TWO_OVER_PI = 0.6366197723675814
 
 SHIFT = 6755399441055744.0
-"""1.5 * 2**52: a number k plus this is rounded to an integer, which its lowest bits are then."""
+"""1.5 * 2**52: a number k plus this is rounded to an integer, which is then in its lowest bits."""
 
 # Near-minimax polynomials in z = x*x, highest power first; fitted with mpmath's chebyfit.
 _SIN = (  # (sin x / x - 1) / z for |x| <= pi/4
@@ -66,7 +67,7 @@ _ATAN = (  # (atan x / x - 1) / z for |x| <= tan(pi/8)
 
 
 def where_less(a: Scalar, b: Scalar, x: Scalar, y: Scalar) -> Scalar:
-    """``x`` where ``a < b``, otherwise ``y``; the only way in which a scalar's value decides anything."""
+    """``x`` where ``a < b``, otherwise ``y``. All decisions on a scalar's value go through it."""
     less = a < b
     if isinstance(less, bool):
         return x if less else y
@@ -86,7 +87,7 @@ def selected(less: Any, x: Scalar, y: Scalar) -> Scalar:
 
 
 def divide(a: Scalar, b: Scalar) -> Scalar:
-    """a / b as machines divide: a zero below gives infinity, or not a number."""
+    """a / b as in IEEE arithmetic: division by zero gives infinity or nan."""
     if not isinstance(b, float | int) or b != 0.0:
         return a / b
     if isinstance(a, float | int):
@@ -95,7 +96,7 @@ def divide(a: Scalar, b: Scalar) -> Scalar:
 
 
 def sqrt(x: Scalar) -> Scalar:
-    """The square root; not a number below zero, as in machine code."""
+    """The square root; nan below zero, as in machine code."""
     if isinstance(x, float):
         return math.sqrt(x) if x >= 0.0 else math.nan
     if isinstance(x, np.ndarray):
@@ -109,7 +110,7 @@ def absolute(x: Scalar) -> Scalar:
     return where_less(x, 0.0, -x, x)
 
 
-# What is made of a number's bits
+# Operations on the bits of a number
 
 _OFFSET = 0x3FE6A09E667F3BCD  # the bits of the square root of 1/2
 _WHOLE = 2**64 - 1
@@ -118,7 +119,7 @@ BITWISE: dict[str, Callable[[Any], Any]] = {
     "exponent": lambda bits: (((bits + (2**62 - _OFFSET)) & _WHOLE) >> 52) + (0x4338000000000000 - 1024),
     "mantissa": lambda bits: ((bits + (2**64 - _OFFSET)) & (2**52 - 1)) + _OFFSET,
 }
-"""Operations on the bits of a number, as 64-bit integers that wrap round; a shift to the right brings zeros."""
+"""Operations on the bits of a number, as 64-bit integers that wrap around; a right shift is logical."""
 
 
 def _bits(x: float) -> int:
@@ -146,7 +147,7 @@ def exponent(x: Scalar) -> Scalar:
 
 
 def mantissa(x: Scalar) -> Scalar:
-    """m of such an x; from 0.7071 to 1.4142 for any other x, too."""
+    """m of such an x; for any other x, too, it is from 0.7071 to 1.4142."""
     return _bitwise("mantissa", x)
 
 
@@ -159,7 +160,9 @@ def _quadrant(name: str, turns: Scalar, *chosen: Scalar) -> Scalar:
 
 
 def quadrant_sin(turns: Scalar, s: Scalar, c: Scalar) -> Scalar:
-    """The sine of an angle from sine and cosine of its rest after quarter turns, a number of them plus ``SHIFT``."""
+    """The sine of an angle from sine and cosine of its remainder; ``turns`` is the number of quarter turns plus
+    ``SHIFT``.
+    """
     if hasattr(turns, "operation"):
         return turns.operation("quadrant_sin", turns, s, c)
     return _quadrant("quadrant_sin", turns, s, c, -s, -c)
@@ -175,12 +178,12 @@ def quadrant_cos(turns: Scalar, s: Scalar, c: Scalar) -> Scalar:
 # Elementary functions
 
 OPERATIONS: dict[str, tuple[int, Callable[..., Scalar]]] = {}
-"""The elementary functions that are one operation of the intermediate code: how many operands, and the function."""
+"""The elementary functions that are operations of the intermediate code: number of operands, and the function."""
 
 
 def elementary(*names: str, operands: int = 1, exact: Callable[..., Any]) -> Callable[[Any], Callable[..., Any]]:
-    """Make a function over any scalar of a text in plain arithmetic, an operation of the intermediate code by its name
-    (several names: of a text with several results). ``exact`` has the mpmath context as its first argument.
+    """Turn an implementation in plain arithmetic into a function over any scalar, and into an operation of the
+    intermediate code of this name (several names for several results). ``exact`` takes the mpmath context first.
     """
 
     def made(text: Callable[..., Any]) -> Callable[..., Any]:
@@ -218,7 +221,7 @@ def _over_any_scalar(names: tuple[str, ...], text: Callable[..., Any], exact: Ca
         if batch:
             with np.errstate(all="ignore"):
                 found = text(*(x.astype(np.float64, copy=False) if _is_batch(x) else float(x) for x in arguments))
-            if isinstance(found, float):  # that no array decides
+            if isinstance(found, float):  # the result depends on no array
                 return np.full(np.broadcast_shapes(*map(np.shape, arguments)), found)
             return found
         return text(*map(float, arguments))
@@ -263,7 +266,7 @@ def atan2(y: Scalar, x: Scalar) -> Scalar:
 
 
 def polynomial(coefficients: tuple[float, ...], z: Scalar) -> Scalar:
-    """Σ coefficient · power of z, the highest first."""
+    """Σ coefficient · power of z, highest power first."""
     value = coefficients[0] * z + coefficients[1]
     for coefficient in coefficients[2:]:
         value = value * z + coefficient
@@ -276,13 +279,13 @@ def odd(x: Scalar, value: Scalar) -> Scalar:
 
 
 def within(low: float, x: Scalar, high: float) -> Scalar:
-    """x moved into a range; not a number stays so."""
+    """x clamped to a range; nan stays nan."""
     x = where_less(x, low, low, x)
     return where_less(high, x, high, x)
 
 
 def rounded(x: Scalar) -> Scalar:
-    """The nearest integer, halves to even: by what adding a large number rounds away."""
+    """The nearest integer, halves to even, by adding and subtracting a large number."""
     large = where_less(x, 0.0, -(2.0**52), 2.0**52)
     return where_less(x * x, 2.0**104, (x + large) - large, x)
 
@@ -294,5 +297,5 @@ def high_part(x: Scalar) -> Scalar:
 
 
 def real(context: Any, x: Any) -> Any:
-    """Not a number instead of a complex one."""
+    """nan instead of a complex number."""
     return context.nan if isinstance(x, context.mpc) else x

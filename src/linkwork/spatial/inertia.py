@@ -1,4 +1,4 @@
-"""Inertias: of a rigid body (10 numbers) and of an articulated one (21 numbers)."""
+"""Inertias: of a rigid body (10 numbers) and of an articulated body (21 numbers)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Inertia(Numbers):
         return Inertia(self.mass + other.mass, self.moment + other.moment, self.second + other.second)
 
     def __mul__(self, motion: Motion) -> Force:
-        """The momentum of a velocity, or the force of an acceleration."""
+        """The momentum of a velocity, or the force of an acceleration: I v."""
         h, v, w = self.moment, motion.linear, motion.angular
         return Force(v * self.mass - h.cross(w), self.second.apply(w) + h.cross(v))
 
@@ -47,7 +47,7 @@ class Inertia(Numbers):
         return Inertia(self.mass, r.apply(self.moment), self.second.congruence(r))
 
     def moved(self, p: Vec3) -> Inertia:
-        """About a point from which the old origin is seen at p."""
+        """The inertia about another point; p is the position of the old origin relative to it."""
         h = self.moment
         twice = Sym3(  # p hᵀ + h pᵀ
             2.0 * p.x * h.x,
@@ -68,7 +68,7 @@ class Inertia(Numbers):
 
 
 class ArticulatedInertia(Numbers):
-    """A symmetric 6×6 matrix [[M, H], [Hᵀ, I]] from motions to forces."""
+    """A symmetric 6×6 matrix [[M, H], [Hᵀ, I]] that maps motions to forces."""
 
     __slots__ = ("m", "h", "i")
 
@@ -116,7 +116,9 @@ class ArticulatedInertia(Numbers):
         return ArticulatedInertia(self.m.congruence(r), r.congruence(self.h), self.i.congruence(r))
 
     def moved(self, p: Vec3) -> ArticulatedInertia:
-        """About a point from which the old origin is seen at p: H' = H - M P and I' = I - HᵀP + P H', with P = [p]x."""
+        """The inertia about another point, from which the old origin is at p: H' = H - M P and I' = I - HᵀP + P H',
+        with P = [p]x.
+        """
         mx, my, mz = self.m.full().columns()
         # -M P: row i is p × (row i of M), and M is symmetric
         a, b, c = p.cross(mx), p.cross(my), p.cross(mz)

@@ -1,4 +1,4 @@
-"""Small matrices of any scalars, as lists of rows, and columns of numbers, as lists: what joints have, 0 to 6 each way.
+"""Small matrices over any scalar, as lists of rows, and columns, as lists of numbers: 0 to 6 each way, as joints need.
 
 Sums go from the left and start with their first term (``total``), so that every engine rounds alike.
 """
@@ -13,7 +13,7 @@ from linkwork.spatial.vectors import total
 Row = Sequence[Scalar]
 Column = list[Scalar]
 Matrix = list[Column]
-"""Rows; a symmetric one may have its lower triangle alone."""
+"""Rows; a symmetric matrix may have its lower triangle only."""
 
 
 def unit(k: int, count: int) -> Column:
@@ -60,20 +60,20 @@ def product(A: Sequence[Row], B: Sequence[Row]) -> Matrix:
 
 
 def transposed(rows: Sequence[Row]) -> Matrix:
-    """Aᵀ; of a matrix without rows nothing is left."""
+    """Aᵀ; empty for a matrix without rows."""
     return [list(column) for column in zip(*rows, strict=True)]
 
 
 def columns(rows: Sequence[Row], count: int) -> Matrix:
-    """The columns of rows that have ``count`` numbers each, if there are any rows."""
+    """The columns of a matrix whose rows have ``count`` numbers each; empty columns if it has no rows."""
     return [[row[k] for row in rows] for k in range(count)]
 
 
 def padded(x: Row, count: int) -> Column:
-    """A column made longer by zeros."""
+    """A column padded with zeros."""
     return [*x, *[0.0] * (count - len(x))]
 
 
 def padded_with_identity(rows: Sequence[Row], count: int) -> Matrix:
-    """The lower triangle of a block, made larger by rows of the identity's."""
+    """The lower triangle of a block, padded with rows of the identity."""
     return [*(list(row) for row in rows), *([0.0] * k + [1.0] for k in range(len(rows), count))]

@@ -1,4 +1,4 @@
-"""Mobilities: the inverses of inertias, from forces to motions; of a rigid body 10 numbers, of any 21."""
+"""Mobilities: inverse inertias, which map forces to motions; 10 numbers for a rigid body, 21 in general."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linkwork.spatial.vectors import Mat3, Numbers, Sym3, Vec3
 
 
 class RigidMobility(Numbers):
-    """How a free rigid body answers a force: 1/m, its centre of mass c, and the inverse J of its inertia about c.
+    """The mobility of a free rigid body: 1/m, its centre of mass c, and the inverse J of its inertia about c.
 
     As a 6×6 matrix [[1/m - [c]x J [c]x, [c]x J], [-J [c]x, J]].
     """
@@ -47,22 +47,22 @@ class RigidMobility(Numbers):
         return RigidMobility(numbers[0], Vec3(*numbers[1:4]), Sym3(*numbers[4:]))
 
     def __mul__(self, force: Force) -> Motion:
-        """The acceleration that a force causes."""
+        """The acceleration caused by a force."""
         angular = self.turning.apply(force.angular - self.com.cross(force.linear))
         return Motion(force.linear * self.per_mass + self.com.cross(angular), angular)
 
     @staticmethod
     def zero() -> RigidMobility:
-        """Of what no force moves."""
+        """The mobility of an immovable body."""
         return RigidMobility(0.0, Vec3.zero(), Sym3.zero())
 
     def to_child(self, x: Transform) -> RigidMobility:
-        """The same body, seen from a frame that is placed at x in its own."""
+        """The same body's mobility in a frame that is placed at x in its own."""
         back = x.rotation.transpose()
         return RigidMobility(self.per_mass, back.apply(self.com - x.translation), self.turning.congruence(back))
 
     def felt(self, x: Transform) -> Mobility:
-        """The same as 21 numbers, its block of forces turned last: along a body's own axes most numbers are zero."""
+        """``to_child`` as 21 numbers, its linear block rotated last: along a body's own axes most numbers are zero."""
         turned = self.to_child(x).full()
         there = RigidMobility(self.per_mass, self.com - x.translation, self.turning).full()
         return Mobility(there.linear.congruence(x.rotation.transpose()), turned.cross, turned.angular)
@@ -78,7 +78,7 @@ class RigidMobility(Numbers):
 
 
 class Mobility(Numbers):
-    """A symmetric 6×6 matrix [[L, C], [Cᵀ, N]] from forces to motions."""
+    """A symmetric 6×6 matrix [[L, C], [Cᵀ, N]] that maps forces to motions."""
 
     __slots__ = ("linear", "cross", "angular")
 
@@ -103,7 +103,7 @@ class Mobility(Numbers):
         return Mobility(Sym3(*numbers[:6]), Mat3(*numbers[6:15]), Sym3(*numbers[15:]))
 
     def columns(self) -> list[Motion]:
-        """The answers to the six unit forces."""
+        """The motions for the six unit forces."""
         a, b, d = self.linear.full().columns(), self.cross, self.angular.full().columns()
         left = [Motion(x, y) for x, y in zip(a, b.transpose().columns(), strict=True)]
         return [*left, *(Motion(x, y) for x, y in zip(b.columns(), d, strict=True))]
@@ -126,24 +126,24 @@ class Mobility(Numbers):
         return Motion(self.linear.apply(f) + self.cross.apply(n), self.cross.apply_transpose(f) + self.angular.apply(n))
 
     def full(self) -> Mobility:
-        """This itself, as it has 21 numbers."""
+        """Itself, as it has 21 numbers already."""
         return self
 
     def to_child(self, x: Transform) -> Mobility:
-        """The same, seen from a frame that is placed at x in its own."""
+        """The mobility in a frame that is placed at x in its own."""
         return self.across(x)[1]
 
     def felt(self, x: Transform) -> Mobility:
-        """The same, as it has 21 numbers."""
+        """The same as ``to_child``, as it has 21 numbers already."""
         return self.to_child(x)
 
     def across(self, x: Transform) -> tuple[list[Motion], Mobility]:
-        """The columns of X W, and X W Xᵀ: the mobility that is felt at a child frame."""
+        """The columns of X W, and X W Xᵀ: the mobility at a child frame."""
         half = [x.to_child(column) for column in self.columns()]
         return half, Mobility.from_columns([x.to_child(row) for row in transposed(half)])
 
     def across_joint(self, x: Transform) -> tuple[list[Motion], Mobility]:
-        """The same as ``across``, turned last: what comes before varies with no angle, and folds if W is constant."""
+        """The same as ``across``, rotated last: the part before depends on no angle, and folds if W is constant."""
         p, back = x.translation, x.rotation.transpose()
         columns = [Motion(column.linear - p.cross(column.angular), column.angular) for column in self.columns()]
         moved = [Motion(row.linear - p.cross(row.angular), row.angular) for row in transposed(columns)]
@@ -153,7 +153,7 @@ class Mobility(Numbers):
         return half, Mobility(there.linear.congruence(back), turned, there.angular.congruence(back))
 
     def minus(self, rows: Sequence[Motion], weights: Sequence[Scalar]) -> Mobility:
-        """W - Gᵀ diag(w) G, with the rows of G."""
+        """W - Gᵀ diag(w) G, given the rows of G."""
         g = [row.numbers() for row in rows]
         result = self.numbers()
         for slot, (i, j) in enumerate(_PLACES):
@@ -173,5 +173,5 @@ _PLACES = (
 
 
 def transposed(columns: Sequence[Motion]) -> list[Motion]:
-    """The rows of a 6×6 matrix that is given by columns."""
+    """The rows of a 6×6 matrix given by columns."""
     return [Motion.from_numbers(row) for row in zip(*(column.numbers() for column in columns), strict=True)]

@@ -1,4 +1,4 @@
-"""Motions and forces: the two dual kinds of spatial vector, [linear; angular]."""
+"""Motions and forces: the two kinds of spatial vector, dual to each other, [linear; angular]."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from linkwork.spatial.vectors import Listed, Vec3
 
 
 class _Spatial(Listed):
-    """Six numbers as a linear and an angular vector. Only like kinds add."""
+    """Six numbers as a linear and an angular vector. Only vectors of the same kind add."""
 
     __slots__ = ("linear", "angular")
 
@@ -72,7 +72,7 @@ class Motion(_Spatial):
     @overload
     def cross(self, other: Force) -> Force: ...
     def cross(self, other: Motion | Force) -> Motion | Force:
-        """The rate of change of something fixed in a frame that moves with this motion (``v ×`` and ``v ×*``)."""
+        """The rate of change of a vector that is fixed in a frame with this motion (``v ×`` and ``v ×*``)."""
         v, w = self.linear, self.angular
         if isinstance(other, Motion):
             return Motion(w.cross(other.linear) + v.cross(other.angular), w.cross(other.angular))

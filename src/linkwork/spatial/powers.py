@@ -1,8 +1,8 @@
 """Powers, roots, and logarithms to bases 2 and 10 over any scalar, by a logarithm of about 65 bits.
 
-What was said in exponentials.py of special values holds here. Error in units in the last place, at most (measured in
+The remarks on special values in exponentials.py apply here. Largest error in units in the last place (measured in
 tests/test_elementary.py, tabulated in docs/accuracy.md): log2 and log10 0.51, cbrt 0.7, hypot 1.5, power 1 if the
-exponent is no constant, or no multiple of 1/2 up to 32.
+exponent is not a constant, or not a multiple of 1/2 up to 32.
 """
 
 from __future__ import annotations
@@ -97,11 +97,11 @@ def log10(x: Scalar) -> Scalar:
 # Powers and roots
 
 _MOST_FACTORS = 32
-"""Up to this exponent a power is repeated multiplication, if the exponent is a constant."""
+"""Up to this exponent a power with a constant exponent is computed by repeated multiplication."""
 
 
 def power(x: Scalar, y: Scalar) -> Scalar:
-    """x**y, by few multiplications if y is a Python number that is a small multiple of 1/2."""
+    """x**y, by a few multiplications if y is a Python number that is a small multiple of 1/2."""
     constant = float(y) if isinstance(y, float | int | np.number) else math.nan
     if abs(constant) <= _MOST_FACTORS and (2.0 * constant).is_integer():
         value = _repeated(x, int(abs(constant)))
@@ -124,7 +124,7 @@ def _repeated(x: Scalar, n: int) -> Scalar:
 
 @elementary("pow", operands=2, exact=lambda context, x, y: real(context, context.mpf(x) ** y))
 def _pow(x: Scalar, y: Scalar) -> Scalar:
-    """x**y for any y; not a number for x < 0 unless y is an integer."""
+    """x**y for any y; nan for x < 0 unless y is an integer."""
     a = absolute(x)
     high, low = _log_extended(a)
     factor = within(-1e20, y, 1e20)
@@ -136,7 +136,7 @@ def _pow(x: Scalar, y: Scalar) -> Scalar:
     rest = where_less(product * product, 750.0 * 750.0, lost + low * factor, 0.0)
     value, scale = scaled(product, t, near, far - rest)
     value = value * scale
-    edge = where_less(y, 0.0, divide(1.0, a), a)  # of 0, infinity and what is not a number
+    edge = where_less(y, 0.0, divide(1.0, a), a)  # for 0, infinity and nan
     value = where_less(0.0, a, where_less(a, math.inf, value, edge), edge)
     n = rounded(y)
     even = 2.0 * rounded(0.5 * n)
@@ -163,7 +163,7 @@ def cbrt(x: Scalar) -> Scalar:
 
 @elementary("hypot", operands=2, exact=lambda context, x, y: context.hypot(x, y))
 def hypot(x: Scalar, y: Scalar) -> Scalar:
-    """The square root of x**2 + y**2, without overflow on the way."""
+    """The square root of x**2 + y**2, without intermediate overflow."""
     a, b = absolute(x), absolute(y)
     larger = where_less(a, b, b, a)
     scale = where_less(larger, 2.0**-500, 2.0**600, where_less(2.0**500, larger, 2.0**-600, 1.0))

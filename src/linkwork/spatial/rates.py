@@ -1,7 +1,7 @@
-"""How the results of operations change with their operands, as texts over any scalar.
+"""The partial derivatives of operations with respect to their operands, over any scalar.
 
-Where a function has no derivative, or an infinite one, something finite is taken: 0 for a square or cube root, a length
-or an angle at 0, and for what rounds to integers.
+Where a function has no derivative, or an infinite one, a finite value is used: 0 for a square or cube root, a length
+or an angle at 0, and for functions that round to integers.
 """
 
 from __future__ import annotations
@@ -62,4 +62,4 @@ RATES: dict[str, tuple[Callable[..., Scalar], ...]] = {
     "varying_as": (lambda x, y, r: 0.0, lambda x, y, r: 1.0),
     **dict.fromkeys(("rint", "floor", "ceil", "trunc"), (lambda a, r: 0.0,)),
 }
-"""How the result r of an operation changes with each of its operands."""
+"""The derivative of the result r of an operation with respect to each of its operands."""

@@ -1,4 +1,4 @@
-"""Rotations: about axes, of quaternions (x, y, z, w), and the exact maps between them and rotation vectors."""
+"""Rotations: about axes, by quaternions (x, y, z, w), and the exact maps between them and rotation vectors."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from linkwork.spatial.functions import Scalar, atan2, sin_cos, sqrt, where_less
 from linkwork.spatial.vectors import Listed, Mat3, Numbers, Vec3
 
 LONGEST = 1e150
-"""Up to here a quaternion may be long, or a sine and cosine: squares of more overflow."""
+"""The largest length of a quaternion, or of a sine and cosine pair: squares of larger ones overflow."""
 
 
 def safe_square(square: Scalar) -> Scalar:
-    """The square of a length; not a number where it has overflowed, or is about to."""
+    """The square of a length; nan where it has overflowed, or is about to."""
     return where_less(square, LONGEST * LONGEST, square, math.nan)
 
 
 class Axis(Protocol):
-    """A direction that a joint turns about or slides along."""
+    """The axis of a joint, for rotation or translation."""
 
     @property
     def direction(self) -> Vec3: ...
@@ -27,7 +27,7 @@ class Axis(Protocol):
 
 
 class CoordinateAxis(Numbers):
-    """The x, y or z axis, or its opposite ("-x"); rotations about it keep their zeros and ones."""
+    """The x, y or z axis, or its opposite ("-x"); rotations about it have exact zeros and ones."""
 
     __slots__ = ("name",)
 
@@ -93,7 +93,7 @@ X, Y, Z = CoordinateAxis("x"), CoordinateAxis("y"), CoordinateAxis("z")
 
 
 class Quaternion(Listed):
-    """x i + y j + z k + w. Any length above zero and below ``LONGEST`` stands for the same rotation."""
+    """x i + y j + z k + w. A quaternion of any length above zero and below ``LONGEST`` stands for its rotation."""
 
     __slots__ = ("x", "y", "z", "w")
 
@@ -142,11 +142,11 @@ def quaternion_exp(turn: Vec3) -> Quaternion:
 
 
 def quaternion_log(q: Quaternion) -> Vec3:
-    """The rotation vector, no longer than pi, of a quaternion."""
+    """The rotation vector, of length at most pi, of a quaternion."""
     w = where_less(q.w, 0.0, -q.w, q.w)
     v = Vec3(*(where_less(q.w, 0.0, -c, c) for c in (q.x, q.y, q.z)))
     square = where_less(w, LONGEST, safe_square(v.dot(v)), math.nan)
-    tangent = square / where_less(w, 1e-3, 1.0, w * w)  # squared, of half the angle; used where that is small
+    tangent = square / where_less(w, 1e-3, 1.0, w * w)  # tan² of half the angle; used where that is small
     small = where_less(w, 1e-3, 1.0, tangent)
     near, _ = _near_zero(small)
     sine = sqrt(where_less(small, _small(small), 1.0, square))
@@ -155,8 +155,8 @@ def quaternion_log(q: Quaternion) -> Vec3:
 
 
 def quaternion_of(rotation: Mat3) -> Quaternion:
-    """A quaternion of a rotation, not normalised, its w not negative: the row of 4 q qᵀ with the largest diagonal, a
-    multiple that is never small.
+    """A quaternion of a rotation, not normalised, with w not negative: the row of 4 q qᵀ with the largest diagonal,
+    whose length is never small.
     """
     r = rotation
     w, x, y, z = 1.0 + r.xx + r.yy + r.zz, r.zy - r.yz, r.xz - r.zx, r.yx - r.xy
@@ -173,8 +173,8 @@ def quaternion_of(rotation: Mat3) -> Quaternion:
 
 
 def screw_matrix(turn: Vec3) -> Mat3:
-    """V(turn) = ∫₀¹ exp(s [turn]x) ds: a body that turns by ``turn`` while its own axes see it slide by u moves by V
-    u.
+    """V(turn) = ∫₀¹ exp(s [turn]x) ds: a body that rotates by ``turn`` while it translates by u in its own axes is
+    displaced by V u.
     """
     square = turn.dot(turn)
     near, safe = _near_zero(square)
@@ -187,7 +187,7 @@ def screw_matrix(turn: Vec3) -> Mat3:
 
 
 def screw_matrix_inverse(turn: Vec3) -> Mat3:
-    """V(turn)⁻¹, for a turn below 2 pi."""
+    """V(turn)⁻¹, for a rotation by less than 2 pi."""
     square = turn.dot(turn)
     near, safe = _near_zero(square)
     half = 0.5 * sqrt(safe)
@@ -196,8 +196,8 @@ def screw_matrix_inverse(turn: Vec3) -> Mat3:
     return _polynomial_in_cross(turn, square, -0.5, b)
 
 
-# Power series, lowest power first, of functions of an angle's square; each is used below 0.01, where the closed
-# forms cancel or divide by zero, and is cut where its rest is below rounding there.
+# Power series, lowest power first, in the square of an angle; each is used below 0.01, where the closed forms cancel or
+# divide by zero, and is truncated where its remainder is below rounding there.
 _SINC = (1.0, -1.0 / 6.0, 1.0 / 120.0, -1.0 / 5040.0, 1.0 / 362880.0, -1.0 / 39916800.0)
 _COSINE = (1.0, -1.0 / 2.0, 1.0 / 24.0, -1.0 / 720.0, 1.0 / 40320.0, -1.0 / 3628800.0, 1.0 / 479001600.0)
 _COSC = (0.5, -1.0 / 24.0, 1.0 / 720.0, -1.0 / 40320.0, 1.0 / 3628800.0, -1.0 / 479001600.0)
@@ -207,14 +207,14 @@ _ATANC = (1.0, -1.0 / 3.0, 1.0 / 5.0, -1.0 / 7.0, 1.0 / 9.0, -1.0 / 11.0, 1.0 / 
 
 
 def _small(square: Scalar) -> float:
-    """Below which square a series is used. An mpmath number has digits to spare for the closed forms; the series do
+    """The square below which a series is used. An mpmath number has enough digits for the closed forms; the series do
     not.
     """
     return 1e-20 if hasattr(square, "context") else 0.01
 
 
 def _near_zero(square: Scalar) -> tuple[Callable[[tuple[float, ...], Scalar], Scalar], Scalar]:
-    """A chooser between a series in ``square`` and a closed form, and a ``square`` safe to divide by."""
+    """A function that selects a series in ``square`` or a closed form, and a ``square`` that is safe to divide by."""
 
     def choose(series: tuple[float, ...], closed: Scalar) -> Scalar:
         value: Scalar = series[-1]

@@ -1,4 +1,4 @@
-"""Placements and motions as small matrices, with any leading axes: of floats, or of numbers that are being traced."""
+"""Placements and motions as small matrices with any leading axes, of floats or of traced numbers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from linkwork.spatial import Transform
 
 _TRACE = np.eye(3).ravel()
 _CROSS = np.zeros((3, 9))
-"""Takes a vector to the nine numbers of [v]×."""
+"""Maps a vector to the nine numbers of [v]×."""
 _CROSS[[2, 1, 0], [3, 2, 7]], _CROSS[[2, 1, 0], [1, 6, 5]] = 1.0, -1.0
 _BLOCKS = np.zeros((6, 6, 6))
 _BLOCKS[:3, :3, 3:] = _BLOCKS[3:, :3, :3] = _BLOCKS[3:, 3:, 3:] = _CROSS.reshape(3, 3, 3)
 _MOTION_CROSS = _BLOCKS.reshape(6, 36)
-"""Takes a motion (v, w) to the numbers of [[[w]×, [v]×], [0, [w]×]]."""
+"""Maps a motion (v, w) to the numbers of [[[w]×, [v]×], [0, [w]×]]."""
 
 
 def times(matrix: Array, vector: Array) -> Array:
@@ -46,7 +46,7 @@ def inverse(placement: Array) -> Array:
 
 
 def motion_matrix(placement: Array) -> Array:
-    """The 6×6 matrix that takes a motion from the child to the parent of a placement: [[R, [p]x R], [0, R]]."""
+    """The 6×6 matrix that maps a motion from the child to the parent of a placement: [[R, [p]x R], [0, R]]."""
     turn, place = placement[..., :3, :3], placement[..., :3, 3]
     above = np.concatenate([turn, skew(place) @ turn], axis=-1)
     return np.concatenate([above, np.concatenate([np.zeros_like(turn), turn], axis=-1)], axis=-2)
@@ -69,7 +69,7 @@ def cross(a: Array, b: Array) -> Array:
 
 
 def rotation_vector(turn: Array) -> Array:
-    """The axis times the angle of rotations."""
+    """The rotation vectors, axis times angle, of rotations."""
     numbers = turn.reshape((*turn.shape[:-2], 9))
     twice = numbers @ _CROSS.T  # the axis times twice the sine
     sine = 0.5 * np.sqrt((twice * twice).sum(axis=-1))

@@ -1,7 +1,7 @@
 """Motion subspaces: the motions that a joint allows, as columns in the child's frame.
 
-A subspace knows its own structure, so that an algorithm is written once and pays only for what is there:
-``Selection`` is made of coordinate directions (most joints), ``Columns`` of any motions.
+A subspace class exploits its own structure, so that an algorithm is written once and costs no more than necessary:
+``Selection`` consists of coordinate directions (most joints), ``Columns`` of any motions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Subspace(ABC):
 
     @abstractmethod
     def dot(self, force: Force) -> list[Scalar]:
-        """Sᵀ f: the force seen by each degree of freedom."""
+        """Sᵀ f: the component of the force for each degree of freedom."""
 
     def project(self, forces: Sequence[Force]) -> list[list[Scalar]]:
         """Sᵀ F, a row for each degree of freedom and a column for each force."""
@@ -47,26 +47,26 @@ class Subspace(ABC):
     def released(
         self, inertia: ArticulatedInertia, forces: Sequence[Force], factor: Factor, rotor: Coordinates = ()
     ) -> ArticulatedInertia:
-        """I - U D⁻¹ Uᵀ, what the parent feels of an inertia behind the joint; U = I S, D = Sᵀ U + rotor (its factor).
+        """I - U D⁻¹ Uᵀ, the articulated inertia behind the joint; U = I S, D = Sᵀ U + rotor (given by its factor).
 
-        An empty rotor says that there is none, so that nothing is felt along the joint's own motions.
+        An empty rotor means that there is none, so that nothing is transmitted along the joint's own motions.
         """
 
     def withheld(self, force: Force, forces: Sequence[Force], given: Coordinates, rotor: Coordinates = ()) -> Force:
-        """f - U w, what the parent feels of a force to which the joint gives way with w = D⁻¹ Sᵀ f; U, D as above."""
+        """f - U w, the force transmitted to the parent while the joint moves by w = D⁻¹ Sᵀ f; U, D as above."""
         return force - combination(forces, given)
 
     def followed(self, motion: Motion, forces: Sequence[Force], factor: Factor, rotor: Coordinates = ()) -> Motion:
-        """a - S D⁻¹ Uᵀ a, what is left of an acceleration of the parent as the joint gives way; U, D as above."""
+        """a - S D⁻¹ Uᵀ a, the body's acceleration for an acceleration a of the parent; U, D as above."""
         return motion - self.times(factor.solve([motion.dot(force) for force in forces]))
 
     @abstractmethod
     def dual(self) -> Wrenches:
-        """K_J with K_J S = 1: it reads q̈ from a relative motion S q̈, and K_Jᵀ τ is a wrench of joint forces τ."""
+        """K_J with K_J S = 1: it extracts q̈ from a relative motion S q̈, and K_Jᵀ τ is a wrench of joint forces τ."""
 
     @abstractmethod
     def complement(self, rotor: Coordinates = ()) -> Wrenches:
-        """K, 6 - n rows with K S = 0: the wrenches of constraint; then √r K_J for rotors, if there are any."""
+        """K, 6 - n rows with K S = 0: the constraint wrenches; then √r K_J for rotors, if there are any."""
 
 
 class Columns(Numbers, Subspace):
@@ -168,12 +168,12 @@ class Selection(Numbers, Subspace):
 
     def withheld(self, force: Force, forces: Sequence[Force], given: Coordinates, rotor: Coordinates = ()) -> Force:
         numbers = super().withheld(force, forces, given).numbers()
-        if not rotor:  # nothing is felt along the joint's own motions
+        if not rotor:  # nothing is transmitted along the joint's own motions
             numbers = [0.0 if k in self.directions else number for k, number in enumerate(numbers)]
         return Force.from_numbers(numbers)
 
     def followed(self, motion: Motion, forces: Sequence[Force], factor: Factor, rotor: Coordinates = ()) -> Motion:
-        if not rotor and len(self.directions) == 6:  # all of it is left to the joint
+        if not rotor and len(self.directions) == 6:  # the joint takes up all of it
             return Motion.zero()
         return super().followed(motion, forces, factor)
 
@@ -190,7 +190,7 @@ class Selection(Numbers, Subspace):
 def _minus_outer(
     inertia: ArticulatedInertia, forces: Sequence[Force], factor: Factor, held: Sequence[int]
 ) -> ArticulatedInertia:
-    """I - U D⁻¹ Uᵀ in the rows and columns that are held; zero elsewhere."""
+    """I - U D⁻¹ Uᵀ in the rows and columns ``held``; zero elsewhere."""
     u = [force.numbers() for force in forces]
     rows = inertia.rows()
     result: list[list[Scalar]] = [[0.0] * 6 for _ in range(6)]
@@ -205,13 +205,13 @@ def _minus_outer(
 
 
 _PIVOTS = (5, 4, 3, 2, 1, 0)
-"""Angular numbers first: subspaces of rotations only then leave the linear unit forces as they are."""
+"""Angular components first: pure rotations then leave the linear unit forces unchanged."""
 
 
 def _orthogonal(motions: Sequence[Motion]) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
-    """S = Q R by Householder's reflections: the columns of Q, those of S's own space first, and the rows of R.
+    """S = Q R by Householder reflections: the columns of Q, those that span S first, and the rows of R.
 
-    A fixed sequence of arithmetic: the pivots are given, and only a sign depends on a value.
+    A fixed sequence of operations: the pivots are given, and only a sign depends on a value.
     """
     columns = [motion.numbers() for motion in motions]
     n = len(columns)

@@ -1,4 +1,4 @@
-"""Small symmetric positive definite matrices, of a size that is known when the code is read (0 to 6 mostly)."""
+"""Small symmetric positive definite matrices, of a size known at trace time (mostly 0 to 6)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from linkwork.spatial.functions import Scalar, where_less
 from linkwork.spatial.vectors import Numbers, total
 
 ROUNDING = 8.0 * sys.float_info.epsilon
-"""How much of the terms that cancel in a pivot may be rounding."""
+"""The rounding error of a pivot, relative to the terms that cancel in it."""
 
 
 class Factor(Numbers):
@@ -24,13 +24,13 @@ class Factor(Numbers):
     def of_matrix(rows: Sequence[Sequence[Scalar]], terms: Sequence[Scalar] = ()) -> Factor:
         """From the lower triangle of a matrix.
 
-        ``terms`` tell for each row what its pivot is left over from. A pivot that is no more than rounding of these is
-        taken for zero, so that its inverse does not exist.
+        ``terms`` are the terms that cancel in the pivot of each row. A pivot at the level of their rounding error
+        counts as zero, so that its inverse does not exist.
         """
         n = len(rows)
         lower: list[list[Scalar]] = [[] for _ in range(n)]
         inverse_pivots: list[Scalar] = []
-        cancelled: list[Scalar] = []  # those of the pivots before are amplified by L
+        cancelled: list[Scalar] = []  # the terms of previous pivots are amplified by L
         for i in range(n):
             scaled: list[Scalar] = []  # row i of L D
             for j in range(i):
@@ -61,7 +61,7 @@ class Factor(Numbers):
         return self.complete(self.forward(right))
 
     def complete(self, right: Sequence[Scalar]) -> list[Scalar]:
-        """x with D Lᵀ x = right: what ``solve`` does after ``forward``."""
+        """x with D Lᵀ x = right: the part of ``solve`` after ``forward``."""
         return self.backward([value * inverse for value, inverse in zip(right, self.inverse_pivots, strict=True)])
 
     def forward(self, right: Sequence[Scalar]) -> list[Scalar]:
@@ -90,7 +90,7 @@ def plus_diagonal(rows: Sequence[Sequence[Scalar]], diagonal: Sequence[Scalar]) 
 
 
 def plus_rotor(forces: Sequence[Scalar], rotor: Sequence[Scalar], rates: Sequence[Scalar]) -> list[Scalar]:
-    """Forces of a joint with those added that its rotors take to be accelerated; an empty ``rotor`` adds nothing."""
+    """Joint forces plus those that accelerate the rotors; an empty ``rotor`` adds nothing."""
     if not rotor:
         return list(forces)
     return [force + r * rate for force, r, rate in zip(forces, rotor, rates, strict=True)]

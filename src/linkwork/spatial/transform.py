@@ -1,4 +1,4 @@
-"""Placements of one frame in another, and what they do to spatial quantities."""
+"""Placements of one frame in another, and their action on spatial quantities."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linkwork.spatial.vectors import Mat3, Numbers, Vec3, as_array
 class Transform(Numbers):
     """The placement of a child frame in a parent frame: x_parent = R x_child + p.
 
-    As an array of NumPy it is the 4×4 matrix [[R, p], [0, 1]].
+    As a NumPy array it is the 4×4 matrix [[R, p], [0, 1]].
     """
 
     __slots__ = ("rotation", "translation")
@@ -49,7 +49,7 @@ class Transform(Numbers):
         return Transform(self.rotation * inner.rotation, self.rotation.apply(inner.translation) + self.translation)
 
     def __matmul__(self, inner: Transform) -> Transform:
-        """The same, as matrices multiply; with an array of NumPy it gives an array."""
+        """The same, as matrices multiply; with a NumPy array it gives an array."""
         return self * inner if isinstance(inner, Transform) else NotImplemented
 
     def over(self, inner: Transform) -> Transform:
@@ -72,7 +72,7 @@ class Transform(Numbers):
     def to_parent(
         self, x: Motion | Force | Inertia | ArticulatedInertia
     ) -> Motion | Force | Inertia | ArticulatedInertia:
-        """What is given in the child frame, in the parent frame."""
+        """A quantity of the child frame, expressed in the parent frame."""
         r, p = self.rotation, self.translation
         if isinstance(x, Motion):
             angular = r.apply(x.angular)
@@ -87,7 +87,7 @@ class Transform(Numbers):
     @overload
     def to_child(self, x: Force) -> Force: ...
     def to_child(self, x: Motion | Force) -> Motion | Force:
-        """What is given in the parent frame, in the child frame."""
+        """A quantity of the parent frame, expressed in the child frame."""
         r, p = self.rotation, self.translation
         if isinstance(x, Motion):
             return Motion(r.apply_transpose(x.linear - p.cross(x.angular)), r.apply_transpose(x.angular))

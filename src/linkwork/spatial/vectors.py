@@ -1,4 +1,4 @@
-"""Vectors and matrices of three-space, over any scalar."""
+"""Three-dimensional vectors and matrices over any scalar."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from linkwork.spatial.functions import Scalar
 
 
 class Numbers:
-    """A small fixed set of scalars: what every spatial type is.
+    """A small fixed set of scalars: the base of every spatial type.
 
     A subclass names its scalars in ``__slots__``. ``numbers`` lists them and ``of`` makes the same type from such a
-    list; storage, comparison, pickling and printing rest on these two alone.
+    list; storage, comparison, pickling and printing use only these two.
     """
 
     __slots__: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class Numbers:
 
 
 def as_array(numbers: Sequence[Scalar], shape: tuple[int, ...], dtype: Any, copy: bool | None) -> NDArray[Any]:
-    """Scalars as an array whose last axes are ``shape``; those that are arrays give it their leading (batch) axes."""
+    """Scalars as an array whose last axes are ``shape``; scalars that are arrays give it their leading (batch) axes."""
     if copy is False:
         raise ValueError("a spatial quantity is no array: its numbers must be copied into one")
     parts = np.broadcast_arrays(*numbers)
@@ -61,12 +61,12 @@ def _rebuild(cls: type[Numbers], parts: list[Any]) -> Numbers:
 
 
 def _slots(cls: type[Numbers]) -> list[str]:
-    """The slots of a class and of those that it is made from."""
+    """The slots of a class and of its bases."""
     return [name for base in reversed(cls.__mro__) for name in getattr(base, "__slots__", ())]
 
 
 class Listed(Numbers):
-    """Numbers in a row, as a list of Python and an array of NumPy have them."""
+    """A sequence of numbers, with the interface of a Python list and a NumPy array."""
 
     __slots__ = ()
 
@@ -129,7 +129,7 @@ class Vec3(Listed):
 
 
 class Mat3(Numbers):
-    """A matrix, row by row; a rotation is one."""
+    """A 3×3 matrix, row by row, for instance a rotation."""
 
     __slots__ = ("xx", "xy", "xz", "yx", "yy", "yz", "zx", "zy", "zz")
 
@@ -201,7 +201,7 @@ class Mat3(Numbers):
 
 
 class Sym3(Numbers):
-    """A symmetric matrix, its upper triangle row by row."""
+    """A symmetric 3×3 matrix: its upper triangle, row by row."""
 
     __slots__ = ("xx", "xy", "xz", "yy", "yz", "zz")
 
@@ -249,7 +249,7 @@ class Sym3(Numbers):
 
 
 def total(scalars: Iterable[Scalar]) -> Scalar:
-    """The sum, from the left, without the zero that ``sum`` starts with; 0.0 of nothing."""
+    """The sum, from the left, without the zero that ``sum`` starts with; 0.0 for no scalars."""
     result: Scalar = None
     for s in scalars:
         result = s if result is None else result + s

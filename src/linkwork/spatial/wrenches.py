@@ -1,7 +1,7 @@
-"""Sets of wrenches: what a joint can transmit, as columns in the child's frame; the dual of a motion subspace.
+"""Sets of wrenches: those that a joint can transmit, as columns in the child's frame; the dual of a motion subspace.
 
-``SelectedWrenches`` are along coordinate directions, ``AnyWrenches`` are any. The last ones of a set may stand for
-rotors: wrenches that a rotor of inertia r gives when the joint accelerates, scaled by √r so that their compliance is
+``SelectedWrenches`` are along coordinate directions, ``AnyWrenches`` are arbitrary. The last ones of a set may
+represent rotors: the wrench of a rotor of inertia r when the joint accelerates, scaled by √r so that its compliance is
 1.
 """
 
@@ -18,24 +18,24 @@ from linkwork.spatial.vectors import Numbers
 
 
 class Wrenches(ABC):
-    """The rows K of a condition on motions, which are the columns Kᵀ of the wrenches that uphold it."""
+    """The rows K of a condition on motions; the columns of Kᵀ are the wrenches that enforce it."""
 
     @property
     @abstractmethod
     def compliance(self) -> list[float]:
-        """Of each wrench: 0 for what a joint holds rigidly, 1 for a rotor."""
+        """The compliance of each wrench: 0 for a rigid constraint, 1 for a rotor."""
 
     @abstractmethod
     def times(self, sizes: Sequence[Scalar]) -> Force:
         """Kᵀ n."""
 
     def units(self) -> list[Force]:
-        """Each wrench alone, of unit size: the columns of Kᵀ."""
+        """The unit wrenches: the columns of Kᵀ."""
         return [self.times(sizes) for sizes in units(len(self.compliance))]
 
     @abstractmethod
     def dot(self, motion: Motion) -> list[Scalar]:
-        """K a: the part of a motion that each wrench does work on."""
+        """K a: the component of a motion on which each wrench does work."""
 
     @abstractmethod
     def square(self, mobility: Mobility) -> list[list[Scalar]]:
@@ -82,13 +82,13 @@ class SelectedWrenches(Numbers, Wrenches):
         return [self._weighted([columns[e][i] for e in self.directions[: i + 1]]) for i in range(len(self.directions))]
 
     def _weighted(self, numbers: Sequence[Scalar]) -> list[Scalar]:
-        """The last of a whole row times the weights; a shorter row has none of these but at its end."""
+        """A row with its last entries, those of rotors, multiplied by the weights; a row may be shorter."""
         plain = len(self.directions) - len(self.weights)
         return [*numbers[:plain], *(n * w for n, w in zip(numbers[plain:], self.weights, strict=False))]
 
 
 class AnyWrenches(Numbers, Wrenches):
-    """Any columns; the last ``rotors`` of them stand for rotors."""
+    """Arbitrary columns; the last ``rotors`` of them represent rotors."""
 
     __slots__ = ("columns", "rotors")
 

@@ -1,1 +1,1 @@
-"""Algorithms that exist to compare with: as a paper has them, where another form is the better one to use."""
+"""Algorithms for comparison: as published, where another form is better to use."""

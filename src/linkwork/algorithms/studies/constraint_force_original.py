@@ -1,11 +1,11 @@
-"""The constraint force algorithm as it was before the paper, for study: h stands where T₁′ belongs.
+"""The constraint force algorithm before the paper's correction, for study: h in place of T₁′.
 
     q̈ = Hᵀ P (I⁻¹ - I⁻¹ T₂ (T₂ᵀ I⁻¹ T₂)⁻¹ T₂ᵀ I⁻¹) Pᵀ H τ
 
 Fijany, Sharf, D'Eleuterio, Parallel O(log N) algorithms for computation of manipulator forward dynamics (1995), Eq. 22,
 as Featherstone and Fijany (1999, below their Eq. 16) compare with it: the only difference is PᵀH instead of T₁′. A
 joint's motions are taken for forces with the same numbers, so it needs hᵀ h = 1, which holds for some joints in
-coordinates at the joint and for nothing else. Everything besides is ``constraint_force``.
+coordinates at the joint and for nothing else. Everything else is ``constraint_force``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The constraint force algorithm as the paper has it, for study: world coordinates, bias by inverse dynamics, any I_X.
+"""The constraint force algorithm as published, for study: world coordinates, bias by inverse dynamics, any I_X.
 
-    along             X₀, V = Σ h q̇, A = -g + Σ (V × h q̇ + ḣ q̇), then Σ I A + V ×* I V of all that is behind: by scans
-                      τ -= hᵀ of that, inverse dynamics at q̈ = 0; from here on everything is at rest, and nothing weighs
+    along             X₀, V = Σ h q̇, A = -g + Σ (V × h q̇ + ḣ q̇), then Σ I A + V ×* I V of all bodies behind: by scans
+                      τ -= hᵀ of that, inverse dynamics at q̈ = 0; from here on everything is at rest, without gravity
     inward            Iᴬ, pᴬ of the side branches
     parallel          T₁′ = Pᵀ B,   B = I_X h (hᵀ I_X h)⁻¹,   T₂ = Pᵀ h^⊥,   W = (Iᴬ)⁻¹               below Eq. 16
     along             T₂ᵀ W T₂ n = -T₂ᵀ W t,   t = T₁′ τ - pᴬ, by cyclic reduction                    Eq. 16
@@ -9,8 +9,8 @@
     outward           q̈ of the side branches
 
 Featherstone, Fijany 1999, section 4. The result does not depend on I_X. pᴬ is not in the paper, but needed. So are
-rotors, here √r B with a compliance of 1. Every walk along the chain is a scan, so that steps grow as log₂ n; side
-branches go level by level. What this form is kept for is its rounding error, which ``constraint_force`` avoids.
+rotors, here √r B with a compliance of 1. Every pass along the chain is a scan, so that steps grow as log₂ n; side
+branches go level by level. This form is kept for its rounding error, which ``constraint_force`` avoids.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def constraint_force_world(
 ) -> tuple[JointField]:
     """q̈, from configuration, velocity, joint forces and the external force on each body.
 
-    ``I_X`` gives any symmetric positive definite mapping for each body, in the world's coordinates. For study alone:
-    ``original`` takes h for B, as the algorithm before this paper does; without ``bias`` the chain does not feel pᴬ of
-    its side branches, as the paper has it.
+    ``I_X`` gives any symmetric positive definite mapping for each body, in world coordinates. For study only:
+    ``original`` uses h for B, as the algorithm before this paper does; without ``bias`` pᴬ of the side branches does
+    not act on the chain, as in the paper.
     """
     step = ArticulatedBodies(tree, moving=False)
     X, S, IA, pA, u = step.X, step.S, step.IA, step.pA, step.u
@@ -148,7 +148,7 @@ def _accumulate(
     x: Field[Item],
     combine: Callable[[Item, Item], Item],
 ) -> None:
-    """What accumulates from the world outward: along the chain by parallel prefix, then level by level."""
+    """Accumulate from the world outward: along the chain by parallel prefix, then level by level."""
     parallel_prefix(tree, chain, x, combine)
     for level in branches:
         for body in tree.parallel(level):
@@ -166,7 +166,7 @@ def _held_forces(
     v: JointValues,
     f_ext: BodyForces,
 ) -> Field[Force]:
-    """What each joint transmits at q̈ = 0, in the world's coordinates: inverse dynamics by scans."""
+    """The wrench that each joint transmits at q̈ = 0, in world coordinates: inverse dynamics by scans."""
     moved, V, A = fields(tree, Motion, 3)
     F, handed = fields(tree, Force, 2)
     bodies, on_chain = list(tree.outward()), {body.index for body in chain}
@@ -194,7 +194,7 @@ def _held_forces(
 
 
 def as_forces(h: Sequence[Motion]) -> list[Force]:
-    """Motions taken for forces with the same numbers: what no change of units or of axes permits."""
+    """Motions taken for forces with the same numbers, which no change of units or of axes permits."""
     return [Force.from_numbers(column.numbers()) for column in h]
 
 

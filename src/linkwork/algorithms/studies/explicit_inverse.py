@@ -1,11 +1,11 @@
 """The inverse of the operational-space inertia matrix as J A⁻¹ Jᵀ with A⁻¹ formed, O(n³ + n²m + nm²).
 
-    A = the joint-space inertia matrix, J = the Jacobian, zeros of both kept as numbers
+    A = the joint-space inertia matrix, J = the Jacobian, both with explicit zeros
     for each joint k:   R = row k of A,   A ← A - Rᵀ Aₖₖ⁻¹ R,   row and column k ← Aₖₖ⁻¹ R,   Aₖₖ ← -Aₖₖ⁻¹
     then A is -A⁻¹:     Λ⁻¹ = J (A⁻¹ Jᵀ)
 
 The symbolic method that Chang and Khatib compare with (2000, Eq. 14): the explicit inversion of a full matrix, which
-knows nothing of the tree. It is here to be counted and timed; ``dense`` is what to use of it.
+does not exploit the tree. It is here to be counted and timed; ``dense`` is its form for use.
 """
 
 from __future__ import annotations

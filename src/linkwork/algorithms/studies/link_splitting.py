@@ -1,21 +1,21 @@
-"""Virtual work as section 4 of Yamane and Nakamura has it, for study: with links split, and without.
+"""Virtual work as in section 4 of Yamane and Nakamura, for study: with links split, and without.
 
 ``virtual_work_split``: a link with n > 3 joints becomes n - 2 links on fixed joints, so that each has at most 3
 (Figure 3). Every part has an equal share of the link's inertia and external force: any positive shares that sum to
-one are exact on paper, and these lose the fewest digits. Then ``virtual_work`` as it stands. O(n), but the fixed
-joints cost as much as others, and the shares digits. Rolled code is that of ``virtual_work`` for the mechanism whose
-links are split (``model.splitting``).
+one are exact on paper, and these lose the fewest digits. Then ``virtual_work`` runs unchanged. O(n), but the fixed
+joints cost as much as others, and the shares cost digits. Rolled code is that of ``virtual_work`` for the mechanism
+with split links (``model.splitting``).
 
 ``virtual_work_unsplit``: the paper's recursion with explicit blocks Ω of Φ⁻¹ (Eq. 43). Joint m, between links m and
-p, meets the joints that hang on link m and those which already hang on p; Φₘₓ = -Kₘ A⁻¹ₘ X Kₓᵀ for a child x of m, +
+p, is coupled to the joints on link m and those already joined on p; Φₘₓ = -Kₘ A⁻¹ₘ X Kₓᵀ for a child x of m, +
 Kₘ Xᵀ A⁻¹ₚ Xₓ Kₓᵀ for a sibling:
 
     inward    M = (Sₘ - Σ Φₘₓ Ωₓᵧ Φₘᵧᵀ)⁻¹,   nₘ = M (aₘ - Σ Φₘₓ nₓ),   over all x, y of both kinds      Eqs. 36, 37
               Ωₓᵧ += Bₓ M Bᵧᵀ,   Ωₓₘ = -Bₓ M,   nₓ -= Bₓ nₘ,   Bₓ = Σ Ωₓᵧ Φₘᵧᵀ,   for the siblings       Eqs. 43, 35
-    outward   nₓ -= Σ Ωₓᵧ Φₘᵧᵀ nₘ,   for the children of m, whose Ω is that before m came                 Eqs. 46, 47
+    outward   nₓ -= Σ Ωₓᵧ Φₘᵧᵀ nₘ,   for the children of m, with Ω as it was before m                     Eqs. 46, 47
 
 On a link with k joints this is k³/3 block products (the paper says the whole is O(n²) at worst; a star shows O(n³)).
-Minus and plus above are ours too: the paper gives only the first.
+The signs above are ours too: the paper gives only the first.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class SplitTree(Walks):
 
     def __init__(self, tree: Tree) -> None:
         self._tree, self.gravity, self.world, self.doubtful = tree, tree.gravity, tree.world, tree.doubtful
-        self.first: dict[int, Body] = {0: tree.world}  # the part of each old body that its own joint carries
-        self._bodies: list[tuple[Node, Body, float]] = []  # each part, the old body, its share
+        self.first: dict[int, Body] = {0: tree.world}  # for each old body, the part that its own joint carries
+        self._bodies: list[tuple[Node, Body, float]] = []  # each part, its old body, its share
         old = list(tree.outward())
         nodes = [self.world]
         parts = parts_of([body.parent.index for body in old])
@@ -107,7 +107,7 @@ def virtual_work_unsplit(
     u[tree.world], d[tree.world], a[tree.world] = -tree.gravity, Force.zero(), -tree.gravity
 
     def children(m: Body) -> Iterator[Body]:
-        """Whose joints are joined already; a free joint joins nothing."""
+        """The children that are joined already; a free joint joins nothing."""
         return (x for x in tree.children_inward(m) if K[x].compliance)
 
     def siblings(m: Body) -> Iterator[Body]:
@@ -185,5 +185,5 @@ def _zero(rows: Wrenches, columns: Wrenches) -> Matrix:
 
 
 def _plus(a: Matrix, b: Matrix, sign: float) -> Matrix:
-    """a ± b; of a triangle what it has."""
+    """a ± b, for full matrices or triangles."""
     return [[x + sign * y for x, y in zip(row, more, strict=False)] for row, more in zip(a, b, strict=True)]

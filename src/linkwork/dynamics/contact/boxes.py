@@ -1,15 +1,15 @@
-"""Where two boxes touch, or a ball and a box: a fixed number of points, some of which are masked.
+"""Contact points of two boxes, or of a ball and a box: a fixed number of candidates, some of which are masked.
 
-Two boxes touch across a separating axis: of the six normals of faces and the nine directions across an edge of each,
-that along which they are furthest apart, or overlap least (Gottschalk, Lin, Manocha 1996).
+Two boxes touch across a separating axis: of the six face normals and the nine cross products of edges, the one along
+which they are furthest apart, or overlap least (Gottschalk, Lin, Manocha 1996).
 
-- Across a face, the face of the other box that is most opposed to it is clipped to it. What is left is a polygon of at
-  most eight corners: on each of the four clipped edges the beginning and the end, and corners of the clipping face that
-  lie inside; twelve places, of which corners that fall together count once.
+- Across a face, the most opposed face of the other box is clipped to it. The result is a polygon of at most eight
+  corners: the two ends of each of the four clipped edges, and those corners of the clipping face that lie inside;
+  twelve candidates, of which coincident corners count once.
 - Across two edges, they touch in one point, half-way between the two.
 
-A face is preferred to edges that are nearly as deep and nearly point its way: else a box at rest would change between
-one point and several. These are the rules of MuJoCo 4.
+A face is preferred to edges that are nearly as deep and nearly parallel to its normal: otherwise a box at rest would
+alternate between one point and several. These are the rules of MuJoCo 4.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from linkwork.spatial.functions import within
 from linkwork.spatial.matrices import dot
 
 _SAME = 1e-14
-"""Corners fall together where the square of their distance is less, relative to that of the face's half diagonal."""
+"""Corners coincide if their squared distance is less than this, relative to that of the face's half diagonal."""
 _PARALLEL = 1e-16
-"""The square of the sine of an angle between edges that are parallel."""
+"""The squared sine of an angle below which edges are parallel."""
 _EDGE_BIAS, _ALIKE, _NEARLY = 1e-6, 0.99, 0.05
-"""By which part edges must be less deep than what they replace; the cosine between an edge's axis and a face's normal
-above which both are alike; the part of the depth by which edges must then be less deep."""
+"""The fraction by which edges must be less deep than the face they replace; the cosine between an edge axis and a face
+normal above which these are nearly parallel; the fraction of the depth by which edges must then be less deep."""
 _TINY = 1e-15
 
 
 class Touch(NamedTuple):
-    """A place where two shapes are nearest."""
+    """A candidate contact point of two shapes."""
 
     distance: Scalar
     point: Vec3
@@ -40,7 +40,7 @@ class Touch(NamedTuple):
 
 
 class Solid(NamedTuple):
-    """A box that is placed in the world: half of its sides; ``reach`` is the radius of a ball around it."""
+    """A box placed in the world, with its half sides; ``reach`` is the radius of its bounding sphere."""
 
     place: Transform
     half: Vec3
@@ -51,7 +51,7 @@ class Solid(NamedTuple):
         return self.place.translation
 
     def numbers(self) -> list[Scalar]:
-        """Fifteen of them."""
+        """Its fifteen numbers."""
         return [*self.place.numbers(), *self.half.numbers()]
 
     @staticmethod
@@ -63,7 +63,7 @@ class Solid(NamedTuple):
 
 
 class _Face(NamedTuple):
-    """The face that separates best, and the other box as it sees it; axes begin with the face's normal."""
+    """The best separating face, and the other box relative to it; the axes begin with the face's normal."""
 
     separation: Scalar
     sign: Scalar  # of the normal along its axis
@@ -76,16 +76,16 @@ class _Face(NamedTuple):
 
 
 class _Edges(NamedTuple):
-    """The two edges that separate best: in the first box's axes."""
+    """The best separating pair of edges, in the first box's axes."""
 
     separation: Scalar
     axis: Vec3
-    along: Vec3  # the first one's direction
-    across: Vec3  # the second one's, in the second box's axes
+    along: Vec3  # direction of the first edge
+    across: Vec3  # direction of the second edge, in the second box's axes
 
 
 def box_touches(box: Solid, other: Solid, margin: Scalar) -> list[tuple[Scalar, Touch]]:
-    """Twelve places in each of which they touch where a flag is 1: at distances below the margin they do."""
+    """Twelve candidates, each with a flag that is 1 where they touch at a distance below the margin."""
     first, second = other, box  # the normal points from the first to the second
     between = second.centre - first.centre
     R = first.place.rotation.transpose() * second.place.rotation
@@ -101,7 +101,7 @@ def box_touches(box: Solid, other: Solid, margin: Scalar) -> list[tuple[Scalar, 
     edges = _best_edges(first.half, second.half, R, ahead, face.separation)
     outward = face.axes[0] * (face.sign * where_less(*swap, -1.0, 1.0))
 
-    # faces that are nearly as deep as the edges, and nearly point their way, replace them
+    # a face that is nearly as deep as the edges, and nearly parallel to their axis, replaces them
     across = first.place.rotation.apply(edges.axis)
     deep = face.separation + _NEARLY * absolute(face.separation) + _TINY
     alike = where_less(_ALIKE, absolute(across.dot(outward)), where_less(edges.separation, deep, 1.0, 0.0), 0.0)
@@ -124,7 +124,7 @@ def box_touches(box: Solid, other: Solid, margin: Scalar) -> list[tuple[Scalar, 
 
 
 def _gaps(position: Vec3, half: Vec3, radius: Vec3) -> list[Scalar]:
-    """How far apart boxes are along the axes of one of them."""
+    """The gaps between the boxes along the axes of one of them."""
     each = zip(position.numbers(), half.numbers(), radius.numbers(), strict=True)
     return [absolute(x) - h - r for x, h, r in each]
 
@@ -133,7 +133,7 @@ def _best_face(
     first: Solid, second: Solid, R: Mat3, ahead: Vec3, behind: Vec3,
     gaps: tuple[list[Scalar], list[Scalar]], swap: tuple[Scalar, Scalar],
 ) -> _Face:  # fmt: skip
-    """The face that separates best, of either box."""
+    """The best separating face of either box."""
 
     def either(a: Sequence[Scalar], b: Sequence[Scalar]) -> list[Scalar]:
         return _chosen(*swap, b, a)
@@ -159,13 +159,13 @@ def _best_face(
 
 
 def _clipped_face(face: _Face) -> list[tuple[Scalar, Scalar, Vec3]]:
-    """The corners of the other box's face that is most opposed, clipped: flags, heights above the face, and points half
-    of that above it.
+    """The corners of the most opposed face of the other box, clipped: flags, heights above the face, and points at half
+    that height.
     """
     steep = [absolute(x) for x in face.rows[0].numbers()]
     rows = [_from_largest(steep, row.numbers()) for row in face.rows]
     half = _from_largest(steep, face.other.numbers())
-    away = where_less(0.0, face.sign * rows[0][0], -1.0, 1.0)  # the side that looks at the face
+    away = where_less(0.0, face.sign * rows[0][0], -1.0, 1.0)  # the side towards the face
     z, x, y = (
         (p + away * half[0] * row[0], half[1] * row[1], half[2] * row[2])
         for p, row in zip(face.position.numbers(), rows, strict=True)
@@ -186,7 +186,7 @@ def _clipped_face(face: _Face) -> list[tuple[Scalar, Scalar, Vec3]]:
 
 
 def _polygon(centre: Vec3, u: Vec3, v: Vec3, width: Scalar, height: Scalar) -> list[tuple[Scalar, Vec3]]:
-    """A parallelogram with half sides u and v, clipped to |x| <= width, |y| <= height; z goes with it."""
+    """A parallelogram with half sides u and v, clipped to |x| <= width, |y| <= height; z is interpolated."""
     corners = [centre + u * s + v * t for s, t in ((1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0))]
     found = []
     for k, corner in enumerate(corners):
@@ -195,7 +195,7 @@ def _polygon(centre: Vec3, u: Vec3, v: Vec3, width: Scalar, height: Scalar) -> l
         inside = where_less(end, begin, 0.0, where_less(begin, 1.0, 1.0, 0.0))
         leaves = where_less(begin, end, where_less(end, 1.0, 1.0, 0.0), 0.0)
         found += [(inside, corner + side * begin), (leaves, corner + side * end)]
-    inverse = 1.0 / (u.x * v.y - u.y * v.x)  # the two faces are opposed: not zero
+    inverse = 1.0 / (u.x * v.y - u.y * v.x)  # not zero, since the two faces are opposed
     for s, t in ((1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)):
         x, y = s * width, t * height
         dx, dy = x - centre.x, y - centre.y
@@ -206,7 +206,7 @@ def _polygon(centre: Vec3, u: Vec3, v: Vec3, width: Scalar, height: Scalar) -> l
 
 
 def _clipped(p: Vec3, q: Vec3, width: Scalar, height: Scalar) -> tuple[Scalar, Scalar]:
-    """The part of the way from p to q, from 0 to 1, that is inside; it ends before it begins where there is none."""
+    """The interval of parameters from p (0) to q (1) that is inside; its end is before its beginning if it is empty."""
     begin: Scalar = 0.0
     end: Scalar = 1.0
     for a, b, limit in ((p.x, q.x, width), (p.y, q.y, height)):
@@ -221,7 +221,7 @@ def _clipped(p: Vec3, q: Vec3, width: Scalar, height: Scalar) -> tuple[Scalar, S
 
 
 def _best_edges(half: Vec3, other: Vec3, R: Mat3, position: Vec3, face: Scalar) -> _Edges:
-    """The pair of edges that separates best, if it does so better than a face."""
+    """The best separating pair of edges, if it separates better than a face."""
     units = [Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0)]
     best = [face, *[0.0] * 9]
     most: Scalar = face
@@ -261,7 +261,7 @@ def _edge_point(first: Solid, second: Solid, R: Mat3, ahead: Vec3, edges: _Edges
 
 
 def _corner(half: Vec3, direction: Vec3, along: Vec3) -> Vec3:
-    """The middle of the edge that is furthest out in a direction across it."""
+    """The midpoint of the edge that is furthest in a direction perpendicular to it."""
     each = zip(half.numbers(), direction.numbers(), along.numbers(), strict=True)
     return Vec3(*(where_less(x, 0.0, -h, h) * (1.0 - unit) for h, x, unit in each))
 
@@ -270,14 +270,14 @@ def _corner(half: Vec3, direction: Vec3, along: Vec3) -> Vec3:
 
 
 def ball_touch(centre: Vec3, radius: Scalar, box: Solid) -> Touch:
-    """Of a ball with a box; the normal points to the ball."""
+    """The contact of a ball with a box; the normal points to the ball."""
     local = box.place.rotation.apply_transpose(centre - box.centre)
     sides = list(zip(local.numbers(), box.half.numbers(), strict=True))
     nearest = Vec3(*(within(-h, x, h) for x, h in sides))
     apart = local - nearest
     length = sqrt(apart.dot(apart))
     out = apart * (1.0 / where_less(_TINY, length, length, 1.0))
-    # a centre inside the box leaves by the nearest face
+    # a centre inside the box is pushed out through the nearest face
     gaps = [gap for x, h in sides for gap in (absolute(x + h), absolute(h - x))]
     best: list[Scalar] = [gaps[0], -1.0, 0.0, 0.0]
     for k in range(1, 6):
@@ -291,7 +291,7 @@ def ball_touch(centre: Vec3, radius: Scalar, box: Solid) -> Touch:
     return Touch(distance, rotation.apply(middle) + box.centre, rotation.apply(normal))
 
 
-# Small ones
+# Small functions
 
 
 def max_of(numbers: Sequence[Scalar]) -> Scalar:
@@ -302,7 +302,7 @@ def max_of(numbers: Sequence[Scalar]) -> Scalar:
 
 
 def _from_largest(keys: Sequence[Scalar], three: Sequence[Scalar]) -> list[Scalar]:
-    """Three numbers in cyclic order, beginning with that whose key is largest."""
+    """Three numbers in cyclic order, beginning with the one whose key is largest."""
     first = where_less(keys[0], keys[1], keys[1], keys[0])
     return [
         where_less(first, keys[2], three[(k + 2) % 3], where_less(keys[0], keys[1], three[(k + 1) % 3], three[k]))

@@ -1,7 +1,7 @@
-"""Where shapes touch: points, distances and normals, as a text over scalars.
+"""Contact geometry of shapes: points, distances and normals, over any scalars.
 
 A distance is negative where shapes overlap; the point lies half-way between the two surfaces; the normal points from
-what is touched to the shape. Nothing here asks whether they do touch.
+the other surface to the contact's shape. Whether the shapes touch is not decided here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TINY = 1e-15
 
 
 def touches(contact: Contact, place: Transform, ground: Transform) -> list[Touch]:
-    """Where a contact's shape, and what it touches, are nearest, given where both are in the world."""
+    """The candidate points of a contact, given the placements of its shape and of the other side in the world."""
     shape, against = contact.shape, contact.against
     if isinstance(against, Plane):
         normal = ground.rotation.apply(Vec3(*against.normal))
@@ -37,7 +37,7 @@ def touches(contact: Contact, place: Transform, ground: Transform) -> list[Touch
 
 
 def tangents(normal: Vec3) -> tuple[Vec3, Vec3]:
-    """Two directions across a normal, and each other."""
+    """Two unit vectors orthogonal to a normal and to each other."""
     steep = normal.y * normal.y
     y, z = where_less(steep, 0.25, 1.0, 0.0), where_less(steep, 0.25, 0.0, 1.0)
     along = Vec3(0.0, y, z)
@@ -47,12 +47,12 @@ def tangents(normal: Vec3) -> tuple[Vec3, Vec3]:
 
 
 def _level(distance: Scalar, lowest: Vec3, normal: Vec3) -> Touch:
-    """From the lowest point of a shape above a plane."""
+    """The contact point on a plane, from the lowest point of a shape."""
     return Touch(distance, lowest - normal * (0.5 * distance), normal)
 
 
 def _balls(shape: object, place: Transform) -> list[tuple[Vec3, float]]:
-    """The balls that a point, a sphere or a capsule touches the ground with: centres and radii."""
+    """The balls by which a point, a sphere or a capsule touches the ground: centres and radii."""
     if isinstance(shape, Capsule):
         half = place.rotation.apply(Vec3(0.0, 0.0, shape.half_length))
         return [(place.translation + half, shape.radius), (place.translation - half, shape.radius)]
@@ -80,7 +80,7 @@ def _above_plane(shape: object, place: Transform, normal: Vec3, origin: Vec3) ->
 
 
 def _corners(box: Box, place: Transform, normal: Vec3, origin: Vec3) -> list[tuple[Scalar, Vec3]]:
-    """Of each pair of opposite corners the lower one."""
+    """The lower one of each pair of opposite corners."""
     x, y, z = box.half_sides
     height, found = (place.translation - origin).dot(normal), []
     for sx, sy in ((1.0, 1.0), (-1.0, 1.0), (1.0, -1.0), (-1.0, -1.0)):
@@ -92,23 +92,23 @@ def _corners(box: Box, place: Transform, normal: Vec3, origin: Vec3) -> list[tup
 
 
 def _rims(cylinder: Cylinder, place: Transform, normal: Vec3) -> list[Vec3]:
-    """The lowest point of either rim, the lower one first, and two more of that, a third of a turn from it."""
+    """The lowest point of either rim, the lower one first, and two more on that rim, a third of a turn away."""
     right, _, axis = place.rotation.columns()
     axis = axis * where_less(0.0, axis.dot(normal), -1.0, 1.0)
     down = axis * axis.dot(normal) - normal
-    down = _normalised(down, right, sqrt(down.dot(down)))  # a rim that is level begins anywhere
+    down = _normalised(down, right, sqrt(down.dot(down)))  # for a level rim any direction will do
     out, end = down * cylinder.radius, axis * cylinder.half_length
     side = down.cross(axis) * (cylinder.radius * sqrt(0.75))
     lower, upper = place.translation + end, place.translation - end
     return [lower + out, upper + out, lower - out * 0.5 + side, lower - out * 0.5 - side]
 
 
-# Two shapes
+# Pairs of shapes
 
 
 class Axis(NamedTuple):
-    """A sphere, or a capsule, as a ball about each point of an axis: centre and half of the axis (None for a sphere),
-    its length squared, and the radius; ``reach`` is the radius of a ball around all of it.
+    """A sphere or capsule as the balls about the points of an axis: centre, half axis (None for a sphere), its squared
+    length, and the radius; ``reach`` is the radius of the bounding sphere.
     """
 
     centre: Vec3
@@ -118,7 +118,7 @@ class Axis(NamedTuple):
     reach: float = 0.0
 
     def numbers(self) -> list[Scalar]:
-        """Eight of them."""
+        """Its eight numbers."""
         return [*self.centre.numbers(), *(self.half or Vec3.zero()).numbers(), self.squared, self.radius]
 
     @staticmethod
@@ -127,7 +127,7 @@ class Axis(NamedTuple):
 
 
 def solid_of(shape: object, place: Transform) -> Axis | Solid:
-    """A sphere, a capsule or a box that is placed so."""
+    """A sphere, a capsule or a box, placed."""
     if isinstance(shape, Box):
         half = Vec3(*shape.half_sides)
         return Solid(place, half, sqrt(half.dot(half)))
@@ -140,12 +140,12 @@ def solid_of(shape: object, place: Transform) -> Axis | Solid:
 
 
 def solid_from(kind: type, numbers: Sequence[Scalar]) -> Axis | Solid:
-    """The same of its numbers, given which shape it is."""
+    """The same from its numbers, given the type of the shape."""
     return Solid.of(numbers) if kind is Box else Axis.of(numbers, kind is Capsule)
 
 
 def between(one: Axis | Solid, other: Axis | Solid, margin: Scalar) -> list[tuple[Scalar | None, Touch]]:
-    """Where two of them touch: places, each with a flag that is 1 where it counts, or None if it always does."""
+    """The candidate points of two of them, each with a flag that is 1 where it counts, or None if it always does."""
     if isinstance(one, Solid):
         if isinstance(other, Solid):
             return [*box_touches(one, other, margin)]
@@ -157,12 +157,12 @@ def between(one: Axis | Solid, other: Axis | Solid, margin: Scalar) -> list[tupl
 
 
 def _between_axes(axis: Axis, other: Axis) -> Touch:
-    """At the points of their axes that are nearest to each other."""
+    """The contact at the closest points of their axes."""
     near, far = _nearest(axis, other)
     apart = near - far
     length = sqrt(apart.dot(apart))
     usual = _normalised(apart, Vec3(1.0, 0.0, 0.0), length)
-    # axes that cross have no direction between them, but one across both
+    # axes that intersect have no direction between them; their common normal is used
     crossing = Vec3(1.0, 0.0, 0.0)
     if axis.half is not None and other.half is not None:
         across = other.half.cross(axis.half)
@@ -173,14 +173,14 @@ def _between_axes(axis: Axis, other: Axis) -> Touch:
 
 
 def _normalised(x: Vec3, otherwise: Vec3, length: Scalar) -> Vec3:
-    """A direction; another where it has no length."""
+    """x normalised, or another direction where x has no length."""
     inverse = 1.0 / where_less(_TINY, length, length, 1.0)
     pairs = zip((x * inverse).numbers(), otherwise.numbers(), strict=True)
     return Vec3(*(where_less(_TINY, length, *pair) for pair in pairs))
 
 
 def _nearest(axis: Axis, other: Axis) -> tuple[Vec3, Vec3]:
-    """The points of two axes that are nearest."""
+    """The closest points of two axes."""
     p, q, a, b = axis.centre, other.centre, axis.half, other.half
     if a is None and b is None:
         return p, q
@@ -203,7 +203,7 @@ def _nearest(axis: Axis, other: Axis) -> tuple[Vec3, Vec3]:
 
 
 def _above_field(field: HeightField, ground: Transform, centre: Vec3, radius: float) -> Touch:
-    """A ball over a height field: along the normal of the ground straight below its centre."""
+    """A ball over a height field: along the normal of the ground vertically below its centre."""
     local = ground.rotation.apply_transpose(centre - ground.translation)
     height, slope_x, slope_y = _bilinear(field, local.x, local.y)
     up = Vec3(-slope_x, -slope_y, 1.0)
@@ -214,7 +214,7 @@ def _above_field(field: HeightField, ground: Transform, centre: Vec3, radius: fl
 
 
 def _bilinear(field: HeightField, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """Height and slopes, by the weights of the grid's lines: a sum over all of it, in which few terms are not zero."""
+    """Height and slopes by bilinear weights of the grid lines: a sum over the whole grid, with few non-zero terms."""
     heights = np.asarray(field.heights)
     rows, columns = heights.shape
     across, rates_x = _weights(x, columns, field.half_size[0])
@@ -225,11 +225,11 @@ def _bilinear(field: HeightField, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar,
 
 
 def _weights(x: Scalar, count: int, half: float) -> tuple[list[Scalar], list[Scalar]]:
-    """Of each line of a grid: how much it counts at x, and how that varies with x; constant beyond the edge."""
+    """The weight of each grid line at x, and its derivative with respect to x; constant beyond the edge."""
     scale = (count - 1) / (2.0 * half)
     s = within(0.0, (x + half) * scale, float(count - 1))
     inside = where_less(-half, x, where_less(x, half, scale, 0.0), 0.0)
-    cells: list[Scalar] = [0.0]  # the rate in the cell between two lines where x is, else 0
+    cells: list[Scalar] = [0.0]  # the derivative in the cell that contains x, 0 in others
     for k in range(count - 1):
         below = inside if k == count - 2 else where_less(s, float(k + 1), inside, 0.0)
         cells.append(below if k == 0 else where_less(s, float(k), 0.0, below))

@@ -1,14 +1,14 @@
-"""What acts on the accelerations of a mechanism, and what it costs that these are not as it asks for.
+"""The rows of the contact problem and their cost functions.
 
-Of s = J a - a_ref, with D = 1/R:
+With s = J a - a_ref, the deviation from the reference acceleration, and D = 1/R:
 
     side        ½ D s²                     for s < 0, else 0              a contact without friction, a limit
     bond        ½ D s²                                                     an equality
     friction    ½ D s²  up to |s| = R f, then f (|s| - ½ R f)             dry friction of a joint
     cone        N = μ s₀, U = μ (s₁, s₂) √ratio, T = |U|
                 0  for N >= μ T;   ½ Σ D s²  for μ N + T <= 0;   else ½ Dₘ (N - μ T)²,  Dₘ = D₀ / (μ² (1 + μ²))
-                with friction against spinning U has a third number, μ₃ s₃ √ratio, and D₃ = D₁ (μ₃/μ)²; against
-                rolling two more of that kind
+                with torsional friction U has a third component, μ₃ s₃ √ratio, and D₃ = D₁ (μ₃/μ)²; with
+                rolling friction two more of that kind
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from linkwork.spatial.matrices import dot
 
 
 class Cone(NamedTuple):
-    """A contact with friction: rows (3, n) of J, normal first; what they are asked for; D of the normal; μ. With
-    friction against spinning a fourth row, of the rotation about the normal, and its coefficient (m); with friction
-    against rolling two more, about the tangents, and theirs.
+    """A contact with friction: rows (3, n) of J, normal first; reference accelerations; D of the normal; μ. Torsional
+    friction adds a row for the rotation about the normal, and its coefficient (m); rolling friction adds two rows about
+    the tangents, and their coefficient.
     """
 
     J: Sequence[Sequence[Scalar]]
@@ -37,13 +37,13 @@ class Cone(NamedTuple):
 
     @property
     def frictions(self) -> list[Scalar]:
-        """The coefficient of each row but the normal's."""
+        """The coefficient of each friction row."""
         turns = [self.spin, self.roll, self.roll]
         return [self.friction, self.friction, *(each for each in turns if each is not None)]
 
 
 class Side(NamedTuple):
-    """A row (n,) that only pushes."""
+    """A unilateral row (n,): it only pushes."""
 
     J: Sequence[Scalar]
     wanted: Scalar
@@ -51,7 +51,7 @@ class Side(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """A degree of freedom that is pushed up (sign 1) or down (-1)."""
+    """A limit of a degree of freedom, which pushes it up (sign 1) or down (-1)."""
 
     dof: int
     sign: Scalar
@@ -60,7 +60,7 @@ class Limit(NamedTuple):
 
 
 class Friction(NamedTuple):
-    """A degree of freedom that dry friction of at most ``most`` holds back."""
+    """Dry friction of at most ``most`` on a degree of freedom."""
 
     dof: int
     wanted: Scalar
@@ -69,7 +69,7 @@ class Friction(NamedTuple):
 
 
 class Bond(NamedTuple):
-    """A row (n,) that pulls as well as it pushes: of an equality."""
+    """A bilateral row (n,), of an equality constraint: it pulls as well as it pushes."""
 
     J: Sequence[Scalar]
     wanted: Scalar
@@ -77,9 +77,10 @@ class Bond(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Rows of contacts that some degrees of freedom move, n of them: of those with friction J (3n), what is wanted (3),
-    D and μ, and with friction against spinning (4n), (4), D and both μ, against rolling as well (6n), (6), D and three
-    μ; of those without J (n), what is wanted, D. ``friction`` is the number of rows beside the normal one.
+    """Rows of contacts that depend on the same n degrees of freedom. A contact with friction has J (3n), reference
+    accelerations (3), D and μ; with torsional friction (4n), (4), D and both μ; with rolling friction as well (6n),
+    (6), D and three μ. One without friction has J (n), a reference acceleration, D. ``friction`` is the number of
+    friction rows.
     """
 
     dofs: tuple[int, ...]
@@ -88,17 +89,17 @@ class Group(NamedTuple):
 
 
 def coefficients(friction: int) -> int:
-    """How many coefficients so many rows of friction have: none, μ, and those against spinning and rolling."""
+    """The number of coefficients for so many friction rows: none, μ, and those of torsional and rolling friction."""
     return (friction + 1) // 2
 
 
 @dataclass
 class Holds:
-    """All that acts on the accelerations besides M and the forces.
+    """All rows that act on the accelerations, besides M and the forces.
 
     Attributes:
-        groups: of contacts that touch. limits, frictions: of joints. bonds: of constraints. ratio: how much harder
-        friction holds than the normal.
+        groups: of contacts that touch. limits, frictions: of joints. bonds: of constraints. ratio: the impedance of
+        friction relative to the normal's.
     """
 
     groups: list[Group]
@@ -137,7 +138,7 @@ def as_side(row: Sequence[Scalar], n: int) -> Side:
 
 
 def both_of(given: Sequence[Scalar], dofs: Sequence[int]) -> tuple[list[Scalar], list[Scalar]]:
-    """What two vectors, one behind the other, have at some degrees of freedom."""
+    """The entries of two concatenated vectors at some degrees of freedom."""
     n = len(given) // 2
     return [given[i] for i in dofs], [given[n + i] for i in dofs]
 
@@ -145,16 +146,16 @@ def both_of(given: Sequence[Scalar], dofs: Sequence[int]) -> tuple[list[Scalar],
 def cone_response(cone: Cone, s: Sequence[Scalar], ratio: float) -> tuple[list[Scalar], list[list[Scalar]]]:
     """The forces of a cone, and the lower triangle of the Hessian of its cost."""
     mu, D, zero, each = cone.friction, cone.D, 0.0, cone.frictions
-    inner = mu * ratio**-0.5  # μ where friction is as hard as the normal direction
+    inner = mu * ratio**-0.5  # μ where friction has the same impedance as the normal direction
     N, U = s[0] * inner, [x * own for x, own in zip(s[1:], each, strict=True)]
     T = sqrt(dot(U, U))
-    over = N - inner * T  # at least zero: nothing touches
-    under = inner * N + T  # at most zero: it sticks
+    over = N - inner * T  # at least zero: open
+    under = inner * N + T  # at most zero: sticking
     safe = where_less(0.0, T, T, 1.0)
     inverse = 1.0 / safe
     u = [x * inverse for x in U]
     slide = D / (inner * inner * (1.0 + inner * inner))
-    push = slide * over  # negative where it slides
+    push = slide * over  # negative while sliding
     normal = -push * inner
     sliding = [normal, *(-normal * x * own for x, own in zip(u, each, strict=True))]
     bent = -push * inner * inverse
@@ -182,7 +183,7 @@ def cone_hardness(cone: Cone, ratio: float) -> list[Scalar]:
 
 
 def cone_cost(cone: Cone, s: Sequence[Scalar], ratio: float) -> Scalar:
-    """Of a cone."""
+    """The cost of a cone."""
     inner = cone.friction * ratio**-0.5
     N, U = s[0] * inner, [x * own for x, own in zip(s[1:], cone.frictions, strict=True)]
     T = sqrt(dot(U, U))
@@ -193,11 +194,11 @@ def cone_cost(cone: Cone, s: Sequence[Scalar], ratio: float) -> Scalar:
 
 
 def side_cost(s: Scalar, D: Scalar) -> Scalar:
-    """Of a row that only pushes."""
+    """The cost of a unilateral row."""
     return where_less(s, 0.0, 0.5 * (D * s * s), 0.0)
 
 
 def friction_cost(s: Scalar, D: Scalar, most: float) -> Scalar:
-    """Of dry friction."""
+    """The cost of dry friction."""
     pull = absolute(D * s)
     return where_less(most, pull, most * absolute(s) - 0.5 * most * most / D, 0.5 * (D * s * s))

@@ -1,4 +1,4 @@
-"""The drag of a medium on a box that moves in it (``Medium`` has the equations), as a text over scalars."""
+"""The drag of a medium on a moving box (``Medium`` has the equations), over any scalars."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from linkwork.spatial import Mat3, Scalar, Vec3, absolute
 def drag(
     medium: Medium, sides: tuple[float, float, float], rotation: Mat3, linear: Vec3, angular: Vec3
 ) -> tuple[Vec3, Vec3]:
-    """Force and moment about the centre of a box, in world axes, given how it is turned and how it moves there."""
+    """Force and moment about the centre of a box, in world axes, given its rotation and its velocity there."""
     v = rotation.apply_transpose(linear - Vec3(*medium.wind)).numbers()
     w = rotation.apply_transpose(angular).numbers()
     force, moment = [], []

@@ -1,11 +1,11 @@
-"""Derivatives of accelerations with contacts: through Newton's matrix where the search ended.
+"""Derivatives of accelerations with contacts, by the implicit function theorem at the solution.
 
-The gradient g(a, p) of the problem is zero at its solution, whatever the parameters p (state, forces) are, so that
+The gradient g(a, p) of the problem is zero at its solution for all parameters p (state, forces), so that
 
     da = -H⁻¹ (∂g/∂p) dp,      H = M + Jᵀ H J
 
-Where a contact opens or closes, or goes over from sticking to sliding, a has a kink: the derivative is that of the side
-on which the numbers lie.
+Where a contact opens or closes, or changes from sticking to sliding, a has a kink: the derivative is the one-sided one
+of the computed solution.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def differentiable(
     text: Text, M: Matrix, force: Sequence[Scalar], holds: Holds, a: Sequence[Scalar], found: Sequence[Touch],
     columns: Sequence[Twist], v: Sequence[Scalar], dt: Scalar | None,
 ) -> list[Scalar]:  # fmt: skip
-    """The accelerations that were found, with their derivatives."""
+    """The accelerations, with their derivatives."""
     H = {place: varying_as(x, 0.0) for place, x in evaluated(M, force, holds, a, text.sparsity).hessian.items()}
     fixed = [varying_as(x, 0.0) for x in a]
     joints = Holds([], holds.limits, holds.frictions, holds.bonds, holds.ratio)

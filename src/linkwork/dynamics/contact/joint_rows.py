@@ -1,6 +1,6 @@
-"""Limits and dry friction of joints as rows of the problem, for all states of a batch at once.
+"""Limits and dry friction of joints as rows of the contact problem, for all states of a batch at once.
 
-The texts are those of ``softness``, ``costs`` and ``line``, over arrays (n states, rows) as scalars.
+The functions of ``softness``, ``costs`` and ``line`` run over arrays (n states, rows) as scalars.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from linkwork.dynamics.contact.softness import friction_row, limit_row
 
 
 class _Limits(NamedTuple):
-    """Those of one softness with as many sides: degrees of freedom, places in q, the limits on each side with its sign,
-    margins, inverse masses.
+    """Limits of equal softness with the same sides: degrees of freedom, indices in q, the limits of each side with its
+    sign, margins, inverse masses.
     """
 
     softness: Any
@@ -40,7 +40,7 @@ class _Frictions(NamedTuple):
 
 
 class JointRows:
-    """What of them does not depend on the state; ``limited`` and ``rough`` as ``Touching`` has them."""
+    """The state-independent part; ``limited`` and ``rough`` as in ``Touching``."""
 
     def __init__(self, limited: Sequence[Any], rough: Sequence[Any], masses: Sequence[float]) -> None:
         mass = np.array(masses)
@@ -68,7 +68,7 @@ class JointRows:
         self.ranks = ranked(self.dofs.tolist())
 
     def at(self, q: Array, v: Array, a: Array, dt: float | None) -> JointState:
-        """In states (n, ...), of which the accelerations are a."""
+        """The rows in states (n, ...) with accelerations a."""
         none = np.zeros((len(q), 0))
         sides, rubs = ([none], [none], [none]), ([none], [none], [none])
         for one in self.limited:
@@ -89,7 +89,7 @@ def _add(block: tuple[list[Array], list[Array], list[Array]], sign: Array, a: Ar
 
 
 class Block(NamedTuple):
-    """Rows (n, rows) of one kind: signs, s, D, and the rates of s along a line."""
+    """Rows (n, rows) of one kind: signs, s, D, and the derivative of s along a line."""
 
     signs: Array
     s: Array
@@ -101,34 +101,34 @@ class Block(NamedTuple):
 
 
 class JointState:
-    """Limits and frictions in states."""
+    """Limits and frictions in a batch of states."""
 
     def __init__(self, of: JointRows, sides: Block, rubs: Block) -> None:
         self.of, self.sides, self.rubs = of, sides, rubs
 
     @property
     def acting(self) -> NDArray[np.bool_]:
-        """Whether there is any row that can act (n,)."""
+        """Whether any row can act (n,)."""
         return np.asarray((self.sides.D > 0.0).any(axis=1) | bool(self.rubs.D.shape[1]))
 
     def some(self, states: NDArray[np.intp]) -> JointState:
-        """A few of the states."""
+        """A subset of the states."""
         return JointState(self.of, self.sides.some(states), self.rubs.some(states))
 
     def along(self, p: Array) -> JointState:
-        """The same with the rates of s along p (n, nv)."""
+        """The same with the derivatives of s along p (n, nv)."""
         n = self.of.limits
         sides = self.sides._replace(w=self.sides.signs * p[:, self.of.dofs[:n]])
         return JointState(self.of, sides, self.rubs._replace(w=p[:, self.of.dofs[n:]]))
 
     def go(self, states: Any, step: Array, along: JointState) -> None:
-        """Have a few states go so far along rates of s."""
+        """Advance a subset of the states by a step along the derivatives of s."""
         for own, other in ((self.sides, along.sides), (self.rubs, along.rubs)):
             assert other.w is not None
             own.s[states] += step[:, None] * other.w
 
     def response(self, nv: int) -> tuple[Array, Array]:
-        """Joint forces (n, nv), and what stands beside the rotors."""
+        """Joint forces (n, nv), and the diagonal that they add to the rotor inertias."""
         (signs, s, D, _), most = self.sides, self.of.most
         tau, rotor = np.zeros((len(s), nv)), np.zeros((len(s), nv))
         if not len(self.of.dofs):
@@ -143,7 +143,7 @@ class JointState:
         return tau, rotor
 
     def plus(self, state: list[Array], step: Array) -> list[Array]:
-        """Slope, curvature and changes along a line, with those of these rows."""
+        """Slope, curvature and number of changes along a line, with those of these rows added."""
         for block, text in ((self.sides, _SIDE), (self.rubs, _FRICTION)):
             assert block.w is not None
             rows = block.s.shape[1]
@@ -155,7 +155,7 @@ class JointState:
         return state
 
     def costs(self) -> Array:
-        """What these rows cost (n,)."""
+        """The cost of these rows (n,)."""
         found = np.zeros(len(self.sides.s))
         sides = side_cost(self.sides.s, self.sides.D)
         rubs = friction_cost(self.rubs.s, self.rubs.D, self.of.most)  # type: ignore[arg-type]
@@ -178,8 +178,8 @@ _FRICTION = compiled("friction line", _friction, dict.fromkeys(("s", "w", "D", "
 
 
 def ranked(owners: Sequence[int]) -> list[tuple[Any, Any]]:
-    """Things of different owners, and these; several times if an owner has several. Where numbers are evenly spaced
-    they are slices, which are fast.
+    """Items partitioned so that no owner occurs twice in a part: pairs of items and owners. Evenly spaced indices
+    become slices, which are fast.
     """
     seen: dict[int, int] = {}
     ranks: dict[int, list[int]] = {}

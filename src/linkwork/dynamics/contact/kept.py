@@ -1,5 +1,5 @@
-"""Points that touch, of all that may, as rows that are kept: nine numbers, friction, and which way each degree of
-freedom moves them.
+"""Kept rows for the contact points that touch, of all candidates: nine numbers, friction coefficients, and the sign
+with which each degree of freedom moves the point.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from linkwork.model.contacts import Box, Contact, Softness
 from linkwork.spatial import Scalar, Vec3, where_less
 
 HEAD = 9
-"""Numbers of a row that is kept, before friction and signs."""
+"""Numbers of a kept row before friction coefficients and signs."""
 
 
 def pushed(touch: Touch, softness: Softness, stiff: Any, margin: Scalar, mass: Scalar) -> list[Scalar]:
-    """Whether a point touches, and the numbers of its row: where, the normal, what is wanted of its rate, damping, D;
-    ``stiff`` are damping and stiffness, or the step.
+    """Whether a point touches, and the numbers of its row: position, normal, reference acceleration, damping, D;
+    ``stiff`` is damping and stiffness, or the step.
     """
     b, k = stiff if isinstance(stiff, list) else spring(softness, stiff)
     depth = touch.distance - margin
@@ -30,15 +30,15 @@ def pushed(touch: Touch, softness: Softness, stiff: Any, margin: Scalar, mass: S
 
 
 def like(one: Contact) -> tuple[type, type, Softness]:
-    """What a text for pairs of shapes follows from."""
+    """The types and softness that determine the code for pairs of shapes."""
     return type(one.shape), type(one.against), one.softness
 
 
 def keep_near(
     kept: KeptRows, rows: KeptRows, like: tuple[type, type, Softness], stiff: Sequence[Any], points: int
 ) -> None:
-    """Of pairs of shapes that are near, keep the points that touch; damping and stiffness, and a traced number, are
-    given.
+    """Keep the touching points of pairs of shapes that are near each other; ``stiff`` has damping, stiffness, and a
+    traced number.
     """
     kind, other, softness = like
     first, second = (15 if each is Box else 8 for each in (kind, other))

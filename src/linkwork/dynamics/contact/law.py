@@ -1,4 +1,4 @@
-"""A model with contacts: what does not depend on the state, and the functions in code that are made of its text."""
+"""A model with contacts: the state-independent part, and the compiled functions."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from linkwork.properties import cached_property
 from linkwork.spatial import Vec3
 
 _LIMBS = 3
-"""Pairs of limbs for which there is code of their own where they alone touch each other: those with most contacts."""
+"""Pairs of limbs for which code is specialised to contacts between these two alone: the pairs with most contacts."""
 
 
 class Touching:
-    """A model with contacts, and what of them does not depend on the state.
+    """A model with contacts, and their state-independent part.
 
     Args:
         model: the mechanism.
         contacts: all of them.
-        limits: whether joints have limits of position. friction: whether they have dry friction.
+        limits: whether joints have position limits. friction: whether they have dry friction.
         constraints: soft ones, rows of the same problem.
     """
 
     has_loops = False
-    """Whether code has loops over bodies, as that of many bodies has."""
+    """Whether the code has loops over bodies, as for mechanisms of many bodies."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Touching:
                 raise ArgumentError(f"the contact of {one.frame!r} is with {one.on!r}, and no joint moves either")
         self.points = sum(one.points for one in contacts)
         self.begun = 0
-        """Motions that were looked at for deep penetrations."""
+        """The number of motions that were checked for deep initial penetration."""
         self._laws: dict[Any, CompiledFunction] = {}
         soft = {name: (softness, margin) for name, softness, margin in contacts.limits}
         rough = dict(contacts.friction)
@@ -83,7 +83,7 @@ class Touching:
                     softness, margin = soft.get(name, (Softness(), 0.0))
                     both = [(1.0, float(low)), (-1.0, float(high))]
                     bounds = [(sign, limit) for sign, limit in both if np.isfinite(limit)]
-                    apart = low + margin < high - margin  # then one of them at most is passed
+                    apart = low + margin < high - margin  # then at most one of them is violated
                     for each in [bounds] if bounds and apart else [[bound] for bound in bounds]:
                         self.limited.append((v + k, q + k, each, softness, margin))
             if friction:
@@ -120,8 +120,8 @@ class Touching:
 
     @cached_property
     def groups(self) -> list[tuple[tuple[int, ...], int, list[Contact]]]:
-        """Contacts whose rows go together: the degrees of freedom that move them, and how many rows of friction each
-        has. Those of one limb with the ground, and all that are between bodies.
+        """Contacts whose rows are kept together: the degrees of freedom that move them, and the number of friction rows
+        of each. One group for each limb with the ground, and one for all contacts between bodies.
         """
         moved = {one: tuple(sorted({*self.path(one.frame)} ^ {*self.path(one.on)})) for one in self.contacts}
         limbs = {dofs for one, dofs in moved.items() if not self._pair(one)}
@@ -139,7 +139,7 @@ class Touching:
 
     @cached_property
     def sparsity(self) -> Sparsity:
-        """Of the Hessian, whatever touches; often no bodies touch each other, or those of two limbs alone."""
+        """The sparsity of the Hessian for any contacts; variants for no contact between bodies, or of two limbs."""
         n, own = self.model.nv, self._cliques
         pairs = [tuple(sorted({*self.path(one.frame), *self.path(one.on)})) for one in self.contacts if self._pair(one)]
         limbs = [each for each in dict.fromkeys(pairs) if not any(set(each) < set(other) for other in pairs)]
@@ -149,7 +149,7 @@ class Touching:
 
     @cached_property
     def _cliques(self) -> list[list[int]]:
-        """Degrees of freedom that move together where no bodies touch each other."""
+        """Degrees of freedom that are coupled when no bodies touch each other."""
         bodies = [self._dofs(body) for body in range(1, len(self.model.bodies) + 1)]
         return bodies + [sorted({dof for end in ends for dof in self.path(end)}) for ends in self._bonded()]
 
@@ -162,8 +162,8 @@ class Touching:
 
     @cached_property
     def bond_masses(self) -> list[list[float]]:
-        """What each row of each constraint moves, as ``inverse_masses``: angular ones of welds and hinges are moved
-        about an axis.
+        """The effective inverse mass of each row of each constraint, as in ``inverse_masses``: rotational ones for the
+        angular rows of welds and hinges.
         """
         found = []
         for constraint, ends in zip(self.constraints, self._bonded(), strict=True):
@@ -181,8 +181,8 @@ class Touching:
 
     @cached_property
     def inverse_masses(self) -> tuple[list[float], list[float]]:
-        """What a push moves, in the reference configuration: of each frame's body at its centre of mass, the mean over
-        the three directions (1/kg); and of each degree of freedom.
+        """Effective inverse masses in the reference configuration: of each frame's body at its centre of mass, the mean
+        over three directions (1/kg); and of each degree of freedom.
         """
         model = self.model
         bodies = [self._moved(end)[0] for end in self.ends]
@@ -200,7 +200,7 @@ class Touching:
 
     @cached_property
     def enough(self) -> float:
-        """By how much a step of the search lowers the cost, twice, when it need not go on."""
+        """Twice the decrease of the cost by a step below which the search ends."""
         if not self.contacts.tolerance:
             return 0.0
         with interpreted():
@@ -214,12 +214,12 @@ class Touching:
 
     @cached_property
     def _inverse(self) -> Array:
-        """Of the mass matrix there."""
+        """The inverse mass matrix in that configuration."""
         with interpreted():
             return mass_matrix_inverse(self.model, self._measured_at)
 
     def _moved(self, end: str) -> tuple[float, float]:
-        """How much a force, and a moment, accelerate a frame's body at its centre of mass, the mean over three axes."""
+        """Effective inverse mass and inertia of a frame's body at its centre of mass, means over three axes."""
         body = self._body(end)
         if not body:
             return 0.0, 0.0
@@ -233,8 +233,8 @@ class Touching:
         return dict(self.contacts.centres).get(end) or _centre(self.model, end, self._body(end))
 
     def step_law(self, loaded: bool, damped: bool, wanted: bool) -> CompiledFunction:
-        """Accelerations in a step, and wrenches (points, 6) about the world's origin where they are wanted; with
-        ``damped`` of numbers that stand beside the rotors.
+        """Accelerations in a step, and, if ``wanted``, wrenches (points, 6) about the world's origin; ``damped`` adds
+        an argument with a diagonal that is added to the rotor inertias.
         """
         model, key = self.model, ("step", loaded, damped, wanted)
         if key not in self._laws:
@@ -251,7 +251,7 @@ class Touching:
         return self._laws[key]
 
     def law(self, loaded: bool, stepped: bool) -> CompiledFunction:
-        """The kernel, for external forces or none, for a step of the integration or none."""
+        """The kernel, with or without external forces and an integration step."""
         if (loaded, stepped) not in self._laws:
             self._laws[loaded, stepped] = self._made(loaded, stepped)
         return self._laws[loaded, stepped]
@@ -271,7 +271,7 @@ class Touching:
 
     @cached_property
     def points_law(self) -> CompiledFunction:
-        """Where contacts are, and how far apart."""
+        """Contact points and distances."""
 
         def text(q: Any) -> Any:
             found = self.text.touches(q)
@@ -283,21 +283,21 @@ class Touching:
 
     @cached_property
     def placed(self) -> list[Frame]:
-        """The frames that carry something."""
+        """The frames that carry shapes."""
         if self.constraints:
             return list(self.model.frames)
         return [self.model.frame(end) for end in self.ends if end != WORLD]
 
     @cached_property
     def digest(self) -> str:
-        """Of all that code follows from besides the model and the frames."""
+        """A digest of all data that determine the code, besides the model and the frames."""
         held = [(type(one).__name__, one.kind(), one.placement.numbers()) for one in self.constraints]
         names = (self.model.frame_names, self.model.joint_names) if held else ()
         return fingerprint.key(self.ends, self.contacts.digest, self.limited, self.rough, held, self.bonds, names)
 
 
 def _centre(model: Model, end: str, body: int) -> tuple[float, float, float]:
-    """The centre of mass of a frame's body, as the frame sees it."""
+    """The centre of mass of a frame's body, in the frame."""
     inertia = model.bodies[body - 1].inertia
     frame = model.frame(end)
     mass = float(inertia.mass)
@@ -310,7 +310,7 @@ def _centre(model: Model, end: str, body: int) -> tuple[float, float, float]:
 def _made_for(model: Model) -> type[Touching]:
     if len(model.bodies) <= MOST_BODIES:
         return Touching
-    from linkwork.dynamics.contact.many_bodies import ManyBodies  # which is made of this
+    from linkwork.dynamics.contact.many_bodies import ManyBodies  # a subclass, which imports this module
 
     return ManyBodies
 
@@ -318,7 +318,7 @@ def _made_for(model: Model) -> type[Touching]:
 def touching(
     model: Model, contacts: Any, limits: bool = True, friction: bool = True, constraints: Sequence[Constraint] = ()
 ) -> Touching:
-    """What is kept with a model for contacts that it was asked about before."""
+    """The ``Touching`` of a model and its contacts, cached with the model."""
     check_model(model)
     listed = contacts if isinstance(contacts, Contacts) else as_contacts(contacts)
     ids = id(contacts) if listed is contacts else tuple(map(id, listed))
@@ -329,7 +329,7 @@ def touching(
         alike = [one for one in known.values() if isinstance(one, Touching) and one.digest == made.digest]
         if alike:
             made._laws = alike[0]._laws
-        if len(known) >= 1000:  # contacts that are made anew for each call
+        if len(known) >= 1000:  # contacts that are created for each call
             known.clear()
         found = known[key] = made
         if listed.left_out and not alike:

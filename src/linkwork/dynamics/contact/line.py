@@ -1,4 +1,4 @@
-"""The problem along a direction, and how far to go there."""
+"""The contact problem along a direction, and the line search."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from linkwork.spatial import Scalar, absolute, sqrt, where_less
 from linkwork.spatial.matrices import dot
 
 _FLAT = 0.05
-"""How small the slope along a direction must become, relative to its beginning."""
+"""The slope along a direction at which the search ends, relative to the initial slope."""
 MOST_TRIALS, _FAR = 30, 1e6
-"""Steps along a direction that are tried, and the longest."""
+"""The most trial steps along a direction, and the longest step."""
 BEGIN = [1.0, 0.0, _FAR, 0.0, 1.0]
-"""What the search begins with: a whole step, its bounds, how exact it is, whether it is the first."""
+"""The initial state of the search: a full step, its bounds, whether it is exact, whether it is the first trial."""
 SMOOTH, _SLIDES = 0.5, 2.0**-20
-"""How exact a whole step is along which no row changes its ways, though some slide; and what each of these counts,
-beside 1 for each that changes.
+"""The exactness of a full step along which no row changes its zone, though some slide; and the amount that a sliding
+row counts, where a row that changes its zone counts 1.
 """
 
 
 class Line:
-    """The problem along a direction p from a point x; ``slope`` and M p are those without what holds."""
+    """The problem along a direction p from a point x; ``slope`` and M p do not include the rows."""
 
     def __init__(
         self, holds: Holds, x: Sequence[Scalar], p: Sequence[Scalar], slope: Scalar, momentum: Sequence[Scalar]
     ) -> None:
         self.holds, self.slope, self.curvature = holds, slope, dot(p, momentum)
-        for bond in holds.bonds:  # parabolas all along
+        for bond in holds.bonds:  # quadratic everywhere
             rate = dot(bond.J, p)
             pull = bond.D * rate
             self.slope = self.slope + pull * (dot(bond.J, x) - bond.wanted)
@@ -44,8 +44,8 @@ class Line:
             self.joints += [x[one.dof] - one.wanted, p[one.dof], one.D]
 
     def searched(self, fall: Scalar) -> tuple[Scalar, Scalar]:
-        """How far to go, given how the cost falls in the beginning; and 1 if one step leads to the least, since no row
-        behaves otherwise there, or SMOOTH if none does but some slide.
+        """The step length, given the initial slope of the cost; and 1 if the full step leads to the minimum because no
+        row changes its zone, or SMOOTH if none does but some slide.
         """
 
         def trial(state: Any, joints: Any, numbers_given: Any) -> Any:
@@ -64,8 +64,8 @@ class Line:
     def _at(
         self, step: Scalar, slope: Scalar, curvature: Scalar, joints: Sequence[Scalar]
     ) -> tuple[Scalar, Scalar, Scalar]:
-        """Slope and curvature of the cost at a step, and how many rows are not those that they were at none, or
-        slide.
+        """Slope and curvature of the cost at a step, and the count of rows that have changed their zone since step 0,
+        or slide.
         """
         state: list[Scalar] = [slope + step * curvature, curvature, 0.0]
         limits = len(self.holds.limits)
@@ -90,7 +90,7 @@ class Line:
 
 
 def _along(group: Group, x: Sequence[Scalar], p: Sequence[Scalar]) -> KeptRows:
-    """Of a cone s and its rates along p, D and each μ; of a side s, its rate and D."""
+    """For a cone s, its derivatives along p, D and each μ; for a side s, its derivative and D."""
     n = len(group.dofs)
 
     def cone(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
@@ -110,18 +110,18 @@ def _along(group: Group, x: Sequence[Scalar], p: Sequence[Scalar]) -> KeptRows:
 def following(
     state: Sequence[Scalar], first: Scalar, second: Scalar, other: Scalar, fall: Scalar
 ) -> tuple[list[Scalar], Scalar]:
-    """After a trial: what the next one begins with, and 1 to go on. The state is the step, its bounds, and 1 in the
-    first trial; then slope and curvature there, how many rows behave otherwise than in the beginning or slide, and how
-    the cost fell there.
+    """After a trial: the state for the next one, and 1 to continue. The state is the step, its bounds, and 1 in the
+    first trial. Then come slope and curvature at the step, the count of rows that have changed their zone or slide, and
+    the initial slope.
     """
     step, low, high, first_trial = state
-    # the slope is zero where a parabola has it, or half-way between bounds
+    # the next step is the parabola's minimum, or the middle of the bounds
     guess = step - first / second
     below, above = (where_less(first, 0.0, *pair) for pair in ((step, low), (high, step)))
     middle = 0.5 * (below + above)
     inside = where_less(below, guess, where_less(guess, above, guess, middle), middle)
     smooth = where_less(other, 0.5, where_less(other, 0.5 * _SLIDES, 1.0, SMOOTH), 0.0)
-    exact = smooth * first_trial  # of a whole step alone
+    exact = smooth * first_trial  # only for a full step
     near = where_less(_FLAT * fall, absolute(first), 0.0, 1.0)
     stop = where_less(0.5, near + exact, 1.0, 0.0)
     return [where_less(0.5, stop, step, inside), below, above, exact, 0.0], where_less(0.5, stop, 0.0, 1.0)
@@ -130,8 +130,8 @@ def following(
 def plus_cone(
     state: Sequence[Scalar], step: Scalar, s: Sequence[Scalar], w: Sequence[Scalar], own: Cone, ratio: float
 ) -> list[Scalar]:
-    """Slope, curvature, and how many rows behave otherwise or slide, with those of a cone; s and its rates w along the
-    direction.
+    """Slope, curvature, and the count of rows that have changed or slide, with those of a cone added; w is the
+    derivative of its s along the direction.
     """
     m = len(s)
     there = [x + step * y for x, y in zip(s, w, strict=True)]
@@ -166,7 +166,7 @@ def _side_of(x: Scalar, most: float) -> Scalar:
 
 
 def _zone(cone: Cone, s: Sequence[Scalar], ratio: float) -> Scalar:
-    """-1 for a cone that sticks, 0 for one that slides, 1 for one that is open."""
+    """-1 for a sticking cone, 0 for a sliding one, 1 for an open one."""
     inner = cone.friction * ratio**-0.5
     N, U = s[0] * inner, [x * own for x, own in zip(s[1:], cone.frictions, strict=True)]
     T = sqrt(dot(U, U))

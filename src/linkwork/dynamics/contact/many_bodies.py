@@ -1,12 +1,13 @@
-"""Contacts of mechanisms of many bodies: Newton's method by articulated bodies, O(n) an iteration.
+"""Contacts of mechanisms of many bodies: Newton's method by articulated bodies, O(n) per iteration.
 
-The problem, its rows and what they cost are those of ``text`` and ``costs``; so are the line search and the test for
-convergence. But no matrix is formed: contacts with the ground hold frames to the world, so that Newton's direction
+The problem, its rows and their costs are those of ``text`` and ``costs``; so are the line search and the convergence
+test. But no matrix is formed: contacts with the ground connect frames to the world, so that Newton's direction
 
-    (M + Jᵀ H J) p = Jᵀ f - M y            y = a - a₀, what contacts change of the free accelerations
+    (M + Jᵀ H J) p = Jᵀ f - M y            y = a - a₀, the change of the free accelerations by contacts
 
-is that of bodies whose inertias are larger by what the points on them resist (``algorithms.supported``). Its code has
-loops over bodies, that of points (``points``) is straight; NumPy joins them (``search``).
+is a forward dynamics problem with bodies whose inertias are increased by the impedance of the points on them
+(``algorithms.supported``). Its code has loops over bodies, that of points (``points``) is straight-line; NumPy combines
+them (``search``).
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ from linkwork.spatial import Transform
 from linkwork.spatial.small_matrices import skew
 
 _NUMBERS = 400_000
-"""Of a field of points that is worked on at a time, roughly: it should stay in a near cache."""
+"""The approximate size of a block of points that is processed at a time, to stay in a near cache."""
 
 
 class Met(NamedTuple):
-    """Where points are in some states: of each ``Held`` its points (n, points, 9); then all in the world, with
+    """The points in some states: for each ``Held`` its points (n, points, 9); then all points in the world, with
     distances (n, points, 4).
     """
 
@@ -51,8 +52,8 @@ class Met(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Accelerations (n, nv), those with drag at the step's end, and a function of nothing that gives forces and moments
-    at the points, in world axes (n, points, 6), and where these are (n, points, 3).
+    """Accelerations (n, nv); those with implicit damping over the step; and a function without arguments that returns
+    the forces and moments at the points, in world axes (n, points, 6), and their positions (n, points, 3).
     """
 
     a: Array
@@ -61,7 +62,7 @@ class Found(NamedTuple):
 
 
 class ManyBodies(Touching):
-    """A mechanism of many bodies with contacts with the ground: what ``Touching`` is for few."""
+    """A mechanism of many bodies in contact with the ground; ``Touching`` is the one for few bodies."""
 
     has_loops = True
 
@@ -103,7 +104,7 @@ class ManyBodies(Touching):
     def sparsity(self) -> Any:
         raise self._untraced()
 
-    # What does not depend on the state
+    # State-independent part
 
     @cached_property
     def _inverse_diagonal(self) -> Array:
@@ -119,7 +120,7 @@ class ManyBodies(Touching):
 
     @cached_property
     def _moved_bodies(self) -> list[tuple[float, float]]:
-        """What ``_moved`` gives for each of the frames that move: of unit forces and moments at each centre of mass."""
+        """The result of ``_moved`` for each moving frame, from unit forces and moments at each centre of mass."""
         found = []
         for frames in _in_parts(len(self.frames), 36 * len(self.frames)):
             f = np.zeros((len(frames), 6, len(self.frames), 6))
@@ -135,7 +136,7 @@ class ManyBodies(Touching):
         return found
 
     def _at_reference(self, tau: Array, f: Array | None) -> list[Array]:
-        """How the mechanism, without anything that holds it, is accelerated where masses are measured."""
+        """Accelerations of the mechanism without contacts in the configuration in which masses are measured."""
         given, n = self.contacts.reference, len(tau)
         q = np.broadcast_to(neutral(self.model) if given is None else np.array(given), (n, self.model.nq))
         held = None if f is None else np.zeros((n, len(self.frames), 21))
@@ -143,7 +144,7 @@ class ManyBodies(Touching):
 
     @cached_property
     def kinds(self) -> list[Held]:
-        """The points, by their rows of friction."""
+        """The points, grouped by their number of friction rows."""
         masses = dict(zip(self.ends, self.inverse_masses[0], strict=True))
         starts = np.cumsum([0, *(one.points for one in self.contacts)])
         groups: dict[int, dict[Any, list[int]]] = {}
@@ -171,7 +172,7 @@ class ManyBodies(Touching):
     def joint_rows(self) -> JointRows:
         return JointRows(self.limited, self.rough, self.inverse_masses[1])
 
-    # What a caller gets
+    # Functions for callers
 
     def law(self, loaded: bool, stepped: bool) -> Any:
         def answer(q: Any, v: Any, tau: Any, *more: Any, out: Any = None) -> Any:
@@ -187,7 +188,7 @@ class ManyBodies(Touching):
         return answer
 
     def step_law(self, loaded: bool, damped: bool, wanted: bool) -> Any:
-        """As ``Touching`` has it; the search begins with the ``last`` accelerations (nv,), which become the next."""
+        """As in ``Touching``; the search is warm-started with the ``last`` accelerations (nv,), which are updated."""
 
         def answer(q: Any, v: Any, tau: Any, dt: Any, *more: Any, last: Array) -> Any:
             left = list(more)
@@ -207,8 +208,8 @@ class ManyBodies(Touching):
     def over_step(
         self, q: Array, v: Array, tau: Array, f_ext: Array | None, dt: float, drag: Array | None, start: Array
     ) -> tuple[Array, Array]:
-        """Accelerations (n, nv) at the beginning of a step from states (n, ...), and those with drag at its end; the
-        search begins with ``start``.
+        """Accelerations (n, nv) at the beginning of a step from states (n, ...), and those with implicit damping over
+        the step; the search begins with ``start``.
         """
         parts = [found for _, found in self.in_parts((q, v, tau, f_ext), dt, drag, start)]
         return np.concatenate([found.a for found in parts]), np.concatenate([found.damped for found in parts])
@@ -226,7 +227,7 @@ class ManyBodies(Touching):
         return answer
 
     def _given(self, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[list[Array | None], tuple[int, ...]]:
-        """Arguments (n, ...), and their leading axes."""
+        """Arguments (n, ...), and their batch shape."""
         if is_traced([each for each in (q, v, tau, f_ext) if each is not None]):
             raise self._untraced()
         spaces = (("q", "configuration"), ("v", "velocity"), ("tau", "velocity"), ("f_ext", "wrenches"))
@@ -240,9 +241,7 @@ class ManyBodies(Touching):
     def in_parts(
         self, given: Sequence[Array | None], dt: float | None, drag: Array | None, start: Array | None = None
     ) -> list[tuple[slice, Found]]:
-        """What happens in states (n, ...), some at a time; ``drag`` (n or 1, nv) and ``start`` as ``Text.motion`` has
-        them.
-        """
+        """Solutions for states (n, ...), some at a time; ``drag`` (n or 1, nv) and ``start`` as in ``Text.motion``."""
         states = len(given[0]) if given[0] is not None else 0
         most = max(1, _NUMBERS // (21 * max(1, len(self.frames), self.points)))
         size = most if most < 8 else most - most % 8
@@ -254,12 +253,12 @@ class ManyBodies(Touching):
             found.append((some, self._motion(q, v, tau, f_ext, dt, resisted, None if start is None else start[some])))
         return found
 
-    # The solution
+    # Solution
 
     def _motion(
         self, q: Any, v: Any, tau: Any, f_ext: Any, dt: float | None, drag: Array | None, start: Array | None
     ) -> Found:
-        """In states (n, ...)."""
+        """The solution for states (n, ...)."""
         model = self.model
         free = forward_dynamics(model, q, v, tau, f_ext)
         T, met = self._met(q, dt)
@@ -287,7 +286,7 @@ class ManyBodies(Touching):
         return Found(a, damped, forces)
 
     def _moving_frames(self, q: Array, rates: Array) -> Array:
-        """How frames move (k, n, frames, 6) by rates of the joints (k, n, nv)."""
+        """Spatial velocities of frames (k, n, frames, 6) for joint velocities (k, n, nv)."""
         if not self.moved_ends:
             return np.zeros((*rates.shape[:-1], 0, 6))
         return frame_velocity(self.model, q, rates, self.moved_ends)
@@ -307,7 +306,7 @@ class ManyBodies(Touching):
         return T, Met(found, seen)
 
     def _turning(self, v: Array) -> Array:
-        """As ``Text._turning`` has it, of states (n, nv)."""
+        """As ``Text._turning``, for states (n, nv)."""
         found = np.zeros_like(v)
         for start in self._free:
             found[:, start : start + 3] = np.cross(v[:, start + 3 : start + 6], v[:, start : start + 3])
@@ -315,12 +314,12 @@ class ManyBodies(Touching):
 
     @cached_property
     def _free(self) -> list[int]:
-        """Where the velocities of free joints begin."""
+        """The first velocity index of each free joint."""
         pairs = zip(self.model.bodies, self.model.v_start, strict=True)
         return [start for body, start in pairs if isinstance(body.joint, Free)]
 
     def supported(self, q: Array, y: Array, tau: Array, rotor: Array, f: Array | None, K: Array | None) -> list[Array]:
-        """What ``algorithms.supported`` finds; nothing holds where f and K are left out."""
+        """The results of ``algorithms.supported``; without contacts if f and K are None."""
         frames = self.frames if f is not None else []
         none = np.zeros((len(q), 0, 6)), np.zeros((len(q), 0, 21))
         values = [q, y, tau, rotor, none[0] if f is None else f, none[1] if K is None else K]
@@ -339,11 +338,11 @@ class ManyBodies(Touching):
 
 
 def kinetic_energy(model: Model, q: Array, v: Array) -> Array:
-    """Of states (n,)."""
+    """The kinetic energy of states (n,)."""
     return call("energy", model, [q, v], table=model._memo.quick)[0]
 
 
 def _in_parts(count: int, numbers: int) -> list[NDArray[np.intp]]:
-    """So many things, each of so many numbers, some at a time."""
+    """A partition of ``count`` items, of so many numbers each, to be processed part by part."""
     size = max(1, _NUMBERS // max(1, numbers))
     return [np.arange(first, min(first + size, count)) for first in range(0, count, size)]

@@ -1,11 +1,10 @@
-"""Newton's method with a line search for the accelerations of a mechanism with contacts, as a text over scalars.
+"""Newton's method with a line search for the accelerations of a mechanism with contacts, over any scalars.
 
     a = argmin ½ (a - a₀)ᵀ M (a - a₀) + Σ s(J a - a_ref)
 
 with s a convex function of each row or cone (``costs``). One iteration solves with the Hessian M + Jᵀ H J, and goes
-along that direction to where the slope is small. The minimum is unique, since M is positive definite, so that it
-matters for the time alone where the search begins. Where all rows are parabolas, and stay those that they are, one step
-ends it.
+along that direction to where the slope is small. The minimum is unique, since M is positive definite, so the initial
+point affects the time only. If all rows are quadratic, and none changes its zone, a single step ends the search.
 """
 
 from __future__ import annotations
@@ -35,21 +34,22 @@ from linkwork.spatial.matrices import dot
 
 MOST_ITERATIONS = 100
 CONVERGED, _LEFT, _NOTHING = 1e-14, 1e-26, 1e-22
-"""Of the square of the last step, relative to that of all accelerations; it is still made, which squares its error. How
-much that leaves, as the steps before tell; and what is rounding alone.
+"""The squared norm of the last step, relative to that of all accelerations, at which the search ends; the step is still
+taken, which squares its error. The estimate of the error that is left, from the previous steps; and the level of
+rounding.
 """
 CHEAPER = 0.125
-"""Where the last accelerations cost more than this part of the free ones, the search from those takes fewer iterations,
-since contacts that are pressed together stick there.
+"""If the last accelerations cost more than this fraction of the free ones, the search from the free ones takes fewer
+iterations, since contacts that are pressed together stick there.
 """
 SHORT = 1e-4
-"""The same of a step that ends the search since no row changes its ways: the rounding of a longer one, which grows with
-the condition of the Hessian, is taken away by one more.
+"""The same for a step that ends the search because no row changes its zone: rounding in a longer step, which grows with
+the condition number of the Hessian, is corrected by one more step.
 """
 SAFE = 1e-8
-"""The part of what is enough that the next step may gain, as quadratic convergence tells. With it and a tolerance of
-1e-8 a step from 1,600 states of gymnasium's humanoid, and ant, is off by up to 3e-6 and 5e-5 of the largest change of
-velocity, 99 % of them by less than 8e-8 and 2e-10 (MuJoCo's by 5e-5 and 3e-5, 99 % by less than 1e-5 and 7e-6).
+"""The fraction of ``enough`` that the next step may gain, estimated by quadratic convergence. With it and a tolerance
+of 1e-8 a step from 1,600 states of gymnasium's humanoid, and ant, is off by up to 3e-6 and 5e-5 of the largest change
+of velocity, 99 % of them by less than 8e-8 and 2e-10 (MuJoCo's by 5e-5 and 3e-5, 99 % by less than 1e-5 and 7e-6).
 """
 TINY = 1e-300
 
@@ -57,8 +57,8 @@ TINY = 1e-300
 def _cheaper(
     M: Matrix, force: Sequence[Scalar], holds: Holds, a: Sequence[Scalar], b: Sequence[Scalar], sparsity: Sparsity
 ) -> list[Scalar]:
-    """The first of two points if it costs far less than the second, the accelerations that nothing holds: after an
-    impact, or a push, the last accelerations are a bad beginning.
+    """The first of two points if it costs far less than the second, the free accelerations: after an impact, or a push,
+    the last accelerations are a poor initial point.
     """
     costs = []
     for x in (a, b):
@@ -87,7 +87,7 @@ def _cheaper(
             return [cost + side_cost(dot(own.J, x) - own.wanted, own.D) for cost, x in zip(state, points, strict=True)]
 
         costs = group.rows.fold(cone if group.friction else side, costs, [*a, *b])
-    least = -0.5 * dot(b, force)  # what b would cost if nothing held
+    least = -0.5 * dot(b, force)  # the cost of b without rows
     far_cheaper = where_less(costs[0] - least, CHEAPER * (costs[1] - least), 1.0, 0.0)
     return [where_less(0.5, far_cheaper, x, y) for x, y in zip(a, b, strict=True)]
 
@@ -101,7 +101,7 @@ class Evaluation(NamedTuple):
 
 
 def evaluated(M: Matrix, force: Sequence[Scalar], holds: Holds, a: Sequence[Scalar], sparsity: Sparsity) -> Evaluation:
-    """Of ½ aᵀ M a - aᵀ force + Σ s(J a - a_ref)."""
+    """Evaluate ½ aᵀ M a - aᵀ force + Σ s(J a - a_ref)."""
     inertial = times(M, a, sparsity)
     g = [x - y for x, y in zip(inertial, force, strict=True)]
     H = dict(M)
@@ -136,7 +136,7 @@ def evaluated(M: Matrix, force: Sequence[Scalar], holds: Holds, a: Sequence[Scal
 def _with_group(
     state: Sequence[Scalar], group: Group, a: Sequence[Scalar], ratio: float, places: Sequence[tuple[int, int]]
 ) -> list[Scalar]:
-    """Gradient and numbers of the Hessian, with the rows of a group."""
+    """Gradient and entries of the Hessian, with the rows of a group added."""
     dofs, n = group.dofs, len(group.dofs)
 
     def cone(state: Sequence[Scalar], row: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
@@ -161,7 +161,7 @@ def _with_rows(
     h: Sequence[Sequence[Scalar]],
     places: Sequence[tuple[int, int]],
 ) -> list[Scalar]:
-    """A gradient, less Jᵀ f, and the numbers of a Hessian, with Jᵀ h J; J is of some degrees of freedom."""
+    """A gradient minus Jᵀ f, and the entries of a Hessian plus Jᵀ h J; J has some degrees of freedom only."""
     size, r, found = len(state) - len(places), range(len(J)), list(state)
     columns = {dof: [row[k] for row in J] for k, dof in enumerate(dofs)}
     for i, column in columns.items():
@@ -177,8 +177,8 @@ def minimised(
     M: Matrix, force: Sequence[Scalar], holds: Holds, free: Sequence[Scalar], start: Sequence[Scalar],
     sparsity: Sparsity, enough: float = 0.0,
 ) -> list[Scalar]:  # fmt: skip
-    """The accelerations; ``free`` are those that nothing holds, ``start`` is where the search begins. It ends with a
-    step by which the cost falls by less than half of ``enough``, or as rounding has it.
+    """The accelerations. ``free`` are those without rows, ``start`` is the initial point. The search ends with a step
+    that decreases the cost by less than half of ``enough``, or by no more than rounding.
     """
     places = sparsity.places
     energy = dot(free, force)
@@ -194,10 +194,10 @@ def minimised(
         line = Line(own, x, p, dot([i - f for i, f in zip(inertial, force, strict=True)], p), times(M, p, sparsity))
         step, exact = line.searched(fall)
         size = listed(scale)[0] + absolute(dot(x, inertial)) + TINY
-        fast = where_less(fall * fall * fall, _LEFT * size * (before * before), 1.0, 0.0)  # it converges quadratically
+        fast = where_less(fall * fall * fall, _LEFT * size * (before * before), 1.0, 0.0)  # quadratic convergence
         small = where_less(fall, CONVERGED * size, where_less(fall, _NOTHING * size, 1.0, fast), 0.0)
         if enough:
-            left = where_less(SMOOTH - 0.25, exact, fall * fall * fall, math.inf)  # as quadratic convergence tells
+            left = where_less(SMOOTH - 0.25, exact, fall * fall * fall, math.inf)  # estimated by quadratic convergence
             small = where_less(left, SAFE * enough * (before * before), 1.0, where_less(fall, enough, 1.0, small))
         else:
             exact = where_less(fall, SHORT * size, exact, 0.0)

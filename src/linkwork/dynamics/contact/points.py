@@ -1,16 +1,16 @@
-"""A point of contact with the ground as texts over scalars, compiled once for all points that are alike: states and
-points are the batch.
+"""Contact points with the ground, over any scalars, compiled once for all similar points: the batch is over states and
+points.
 
-A point is nine numbers in the axes of the frame that carries its shape: where it is, the normal, what is wanted of its
-rate, damping, and D, which is 0 where nothing touches; then its coefficients of friction. With s of its rows, the
+A point is nine numbers in the axes of the frame that carries its shape: its position, the normal, the reference
+acceleration, damping, and D, which is 0 without contact; then its coefficients of friction. With s of its rows, the
 normal one first,
 
-    asked      s = G (A + b V) - wanted       of the frame's velocity V and of its rate A
+    asked      s = G (A + b V) - wanted       of the frame's velocity V and its rate A
     along      w = G P                        of any motion P of the frame
-    response   Gᵀ f and Gᵀ h G                the force on the frame, and by how much that resists its motions
-    line       slope, curvature, changes      what the point adds to these along w
+    response   Gᵀ f and Gᵀ h G                the force on the frame, and its derivative with the frame's motion
+    line       slope, curvature, changes      the point's contribution to these along w
 
-where f and h are those of ``costs``, and G has a row for each direction in which the point is held.
+where f and h are those of ``costs``, and G has a row for each constrained direction of the point.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ from linkwork.spatial import Mat3, Scalar, Transform, Vec3, total, where_less
 from linkwork.spatial.matrices import dot
 
 AXES = (0, 0, 1, 3)
-"""About how many axes friction of so many coefficients resists rotation: the normal, then the tangents."""
+"""The number of axes, normal first and then tangents, about which friction of so many coefficients resists rotation."""
 _HEAD = 9
-"""Numbers of a point before its coefficients."""
+"""Numbers of a point before its coefficients of friction."""
 _SECONDS = 100e-9
-"""What a text takes for one point on one lane, roughly."""
+"""Approximate time of a function for one point on one lane."""
 
 
 def alike(one: Contact) -> tuple[object, ...]:
-    """What the text of a contact's points follows from; all else are numbers."""
+    """The data that determine the code of a contact's points; all else are arguments."""
     ground = one.against if isinstance(one.against, HeightField) else type(one.against)
     return type(one.shape), ground, one.softness, one.friction_rows
 
 
 def data_of(one: Contact, ground: Transform, mass: float) -> list[float]:
-    """The numbers of a contact, given where in the world that is which it touches, and what a push moves (1/kg)."""
+    """The numbers of a contact, given the ground's placement in the world, and the effective inverse mass (1/kg)."""
     against = [] if isinstance(one.against, HeightField) else _numbers(one.against)
     places = [*one.placement.numbers(), *(ground * one.on_placement).numbers()]
     return [*_numbers(one.shape), *against, *(float(x) for x in places), one.margin, mass, *one.coefficients]
 
 
 def meeting(one: Contact, stepped: bool) -> CompiledFunction:
-    """Where contacts that are like one touch: of a frame's pose (4, 4), a contact's numbers and the step the points
-    (points, width), and where they are in the world, with distances (points, 4).
+    """The contact geometry of contacts similar to ``one``: from a frame's pose (4, 4), a contact's numbers and the step
+    to the points (points, width), and their positions in the world with distances (points, 4).
     """
     size, width = len(data_of(one, Transform.identity(), 0.0)), rows_of(one.friction_rows, 1.0).width
     shapes: dict[str, Shape] = {"place": (4, 4), "data": (size,)} | ({"dt": ()} if stepped else {})
@@ -73,7 +73,7 @@ def meeting(one: Contact, stepped: bool) -> CompiledFunction:
         margin, mass, *mu = left
         contact = object.__new__(Contact)
         for name, value in {"shape": shape, "against": against, "margin": margin}.items():
-            object.__setattr__(contact, name, value)  # numbers that are not known yet are not checked
+            object.__setattr__(contact, name, value)  # bypasses the checks, since the numbers are traced
         found, seen, back = [], [], frame.rotation.apply_transpose
         for touch in touches(contact, frame * local, ground):
             step = None if dt is None else numbers(dt).item()
@@ -94,7 +94,7 @@ def _numbers(what: Any) -> list[float]:
 
 
 def _with_numbers(what: Any, left: Iterator[Scalar]) -> Any:
-    """The same with other numbers, any scalars."""
+    """The same with other numbers, of any scalar type."""
     if what is None:
         return None
     made = object.__new__(type(what))
@@ -107,7 +107,7 @@ def _with_numbers(what: Any, left: Iterator[Scalar]) -> Any:
 
 
 class Rows:
-    """The texts of points with so many rows of friction, where friction is ``ratio`` times as hard as the normal."""
+    """Functions of points with so many friction rows; ``ratio`` is the impedance of friction relative to the normal."""
 
     def __init__(self, friction: int, ratio: float) -> None:
         self.friction, self.ratio, self.size = friction, ratio, friction + 1
@@ -197,12 +197,12 @@ def _listed(vectors: Sequence[Vec3]) -> list[list[Scalar]]:
 
 
 rows_of = cache(Rows)
-"""The same object each time, as code is kept with it."""
+"""Cached, as compiled code is kept with the object."""
 
 
 class Alike(NamedTuple):
-    """Contacts that one text serves: their numbers (contacts, k), the frame of each among ``ends``, and the texts for a
-    step and for none.
+    """Contacts that share one function: their numbers (contacts, k), the index of each one's frame in ``ends``, and the
+    functions with and without a step.
     """
 
     members: list[Contact]
@@ -212,8 +212,8 @@ class Alike(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Points with as many rows of friction: their texts, which contacts they are of, the frame of each, points of
-    different frames together, and the place of each among all points.
+    """Points with the same number of friction rows: their functions, their contacts, the frame of each, a partition in
+    which frames differ, and the index of each among all points.
     """
 
     rows: Rows

@@ -42,33 +42,34 @@ def contact_dynamics(
     constraints: Sequence[Constraint] = (),
     out: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
-    """Accelerations of a mechanism that touches the ground or itself, and the contact forces.
+    """Forward dynamics with unilateral contacts, with the ground or between bodies: accelerations and contact forces.
 
-    Contacts push and never pull; they stick or slide within their friction cones (elliptic). The law is MuJoCo's soft
-    convex one, so that redundant contacts share the load and the answer is unique; limits of position and dry friction
-    of joints are rows of the same problem. Newton's method with a line search solves it to rounding.
+    Contacts push and never pull; they stick or slide within their (elliptic) friction cones. The contact law is
+    MuJoCo's soft convex one, so redundant contacts share the load and the solution is unique; position limits and dry
+    friction of joints are rows of the same problem. Newton's method with a line search solves it to rounding.
 
     Args:
-        model: the mechanism; of more than 50 bodies, contacts are with what is fixed in the world, and there are no
-            constraints.
+        model: the mechanism; for more than 50 bodies, only contacts with objects fixed in the world are supported, and
+            no constraints.
         q: configuration (..., nq).
         v: velocity (..., nv).
-        tau: joint forces (..., nv), N or N m: driving ones, springs and viscous damping.
+        tau: joint forces (..., nv), N or N m, springs and viscous damping included.
         contacts: ``model.contacts`` of a model read from MJCF, or a list of ``lw.Contact``.
-        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6).
-        dt: the step (s) of an integration: contacts are then no stiffer than it can follow, with time constants of at
-            least two steps.
-        joint_limits: joints push back beyond their limits of position.
-        friction: joints have the model's dry friction, as a soft constraint within its bounds.
-        constraints: ``model.constraints``, or a list of ``lw.Ball`` and the like: as soft rows of the same problem.
+        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); zero if
+            left out.
+        dt: the integration step (s): the time constants of contacts are then at least two steps, so that contacts are
+            no stiffer than the integration can follow.
+        joint_limits: whether joints push back beyond their position limits.
+        friction: whether joints have the model's dry friction, as a soft constraint within its bounds.
+        constraints: ``model.constraints``, or a list of ``lw.Ball`` and the like, as soft rows of the same problem.
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
-        a (..., nv), and forces (..., p, 3) in world axes (N): at each point of each contact, on the body that carries
-        ``frame``; what it touches feels the opposite. Moments of friction against spinning and rolling are not among
-        them; ``contact_forces`` of ``lw.simulate`` has them. A sphere, an ellipsoid and a point have one point, a
-        capsule on the ground two (the end at +z first), a box or a cylinder on the ground four, a box on a box twelve
-        places, of which at most eight push; ``lw.contact_points`` says where.
+        a (..., nv), rad/s² or m/s², and forces (..., p, 3) in world axes (N): at each point of each contact, on the
+        body that carries ``frame``; the opposite acts on the other side. Torsional and rolling friction moments are not
+        included; ``contact_forces`` of ``lw.simulate`` has them. A sphere, an ellipsoid and a point have one contact
+        point, a capsule on the ground two (the end at +z first), a box or a cylinder on the ground four, a box on a box
+        twelve candidates, of which at most eight push; ``lw.contact_points`` returns their positions.
 
     Example:
         >>> import linkwork as lw
@@ -96,7 +97,7 @@ def contact_dynamics(
 def contact_points(
     model: Model, q: ArrayLike, contacts: Sequence[Contact], *, out: tuple[Array, Array] | None = None
 ) -> tuple[Array, Array]:
-    """Where contacts are, and how far their shapes are apart.
+    """The contact points, and the signed distances between the shapes.
 
     Args:
         model: the mechanism.
@@ -106,8 +107,8 @@ def contact_points(
 
     Returns:
         points (..., p, 3), half-way between the two surfaces, in the world (m), and distances (..., p), m, which are
-        negative where shapes overlap; in the order of the forces of ``lw.contact_dynamics``. Places of two boxes that
-        are none have the sum of their half diagonals as distance.
+        negative where shapes overlap; in the order of the forces of ``lw.contact_dynamics``. Unused candidates of a
+        pair of boxes have the sum of their half diagonals as distance.
 
     Example:
         >>> import linkwork as lw
@@ -129,17 +130,17 @@ def collision_contacts(
     dimensions: int = 3,
     softness: Softness | None = None,
 ) -> Contacts:
-    """Contacts with the ground of all that a model file says of collision: the spheres, capsules, cylinders, boxes and
-    ellipsoids of bodies that move. A warning names what is left out, such as meshes.
+    """Contacts of a model's collision geometry with the ground: of the spheres, capsules, cylinders, boxes and
+    ellipsoids of bodies that move. A warning names geometry that is skipped, such as meshes.
 
-    An MJCF file says itself which shapes touch and how (``model.contacts``); a URDF file says neither.
+    An MJCF file specifies which shapes touch and how (``model.contacts``); a URDF file specifies neither.
 
     Args:
-        model: the mechanism, as ``lw.load`` made it.
+        model: the mechanism, as ``lw.load`` returns it.
         against: the ground; the plane z = 0 if left out.
         friction: the coefficient of friction.
-        dimensions: 3, 1 for no friction, 4 for friction against spinning as well, 6 for that and against rolling.
-        softness: how contacts yield; as MuJoCo's do by default, if left out.
+        dimensions: 3, 1 for no friction, 4 to add torsional friction, 6 to add torsional and rolling friction.
+        softness: the contact softness; MuJoCo's default if left out.
 
     Returns:
         An ``lw.Contacts``, for ``lw.contact_dynamics``, ``lw.simulate`` and ``lw.rollout``.

@@ -1,7 +1,7 @@
 """Newton's method for contacts of mechanisms of many bodies, for all states of a batch that have not converged.
 
-Rows, costs, the line search and the test for convergence are those of ``costs``, ``line`` and ``newton``. Sums over
-rows go from the first to the last, so that a state has the same bits in any company.
+Rows, costs, the line search and the convergence test are those of ``costs``, ``line`` and ``newton``. Sums over rows
+go from the first to the last, so that a state has the same bits in any batch.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from linkwork.dynamics.contact.many_bodies import ManyBodies
 
 _NOISE = 1e-26
-"""Of how the cost falls in the first iteration: what rounding of its rows leaves of that in the last."""
+"""The rounding error of the cost's decrease in the last iteration, relative to that in the first."""
 
 
 class Search:
-    """Newton's method for states (n, ...): y, what contacts change of accelerations; s of the rows is changed along."""
+    """Newton's method for states (n, ...): y is the change of accelerations by contacts; s of the rows is updated."""
 
     def __init__(
         self, of: ManyBodies, q: Array, points: list[Array], s: list[Array], joints: JointState, y: Array
@@ -35,7 +35,9 @@ class Search:
         self.of, self.q, self.points, self.s, self.joints, self.y = of, q, points, s, joints, y
 
     def begin(self, y: Array, moved: Array, energy: Array) -> None:
-        """Begin with y instead of zero, where this costs far less; frames move so by it, and ½ yᵀ M y is its energy."""
+        """Begin with y instead of zero where it costs far less; ``moved`` are the frames' motions by y, ``energy`` is
+        ½ yᵀ M y.
+        """
         rates = [one.rows.along(p, moved[:, one.frames]) for one, p in zip(self.of.kinds, self.points, strict=True)]
         along = self.joints.along(y)
         there = self.joints.some(np.arange(len(y)))
@@ -52,9 +54,9 @@ class Search:
             found = found + _sum(one.rows.cost(points, own))
         return found
 
-    @np.errstate(all="ignore")  # where nothing moves, no step is the best
+    @np.errstate(all="ignore")  # a zero direction divides by zero
     def run(self) -> None:
-        """Go on until each state has converged."""
+        """Iterate until each state has converged."""
         of, y, going = self.of, self.y, np.flatnonzero(self._acting())
         first = np.zeros(len(y))
         for iteration in range(MOST_ITERATIONS):
@@ -87,7 +89,7 @@ class Search:
         return found
 
     def _held(self, line: _Line) -> tuple[Array, Array]:
-        """Of each frame the force of its points, and what they resist."""
+        """The force of the points on each frame, and its stiffness."""
         shape = line.states, len(self.of.frames)
         f, K = np.zeros((*shape, 6)), np.zeros((*shape, 21))
         for one, points, s in zip(self.of.kinds, line.points, line.s, strict=True):
@@ -110,19 +112,19 @@ class _Line:
         self.w: list[Array] = []
 
     def go_along(self, P: Array, joints: JointState, slope: Array, curvature: Array) -> None:
-        """Along motions P of the frames, rates of the rows of joints, and the slope and curvature of what has mass."""
+        """Set the line: motions P of the frames, derivatives of the joint rows, slope and curvature of the inertia."""
         self.w = [one.rows.along(each, P[:, one.frames]) for one, each in zip(self.kinds, self.points, strict=True)]
         self.joints, self.slope, self.curvature = joints, slope, curvature
 
     def some(self, states: NDArray[np.intp]) -> _Line:
-        """A few of the states."""
+        """A subset of the states."""
         few = _Line(self.kinds, [each[states] for each in self.points], [each[states] for each in self.s], len(states))
         few.w, few.joints = [each[states] for each in self.w], self.joints.some(states)
         few.slope, few.curvature = self.slope[states], self.curvature[states]
         return few
 
     def at(self, step: Array) -> list[Array]:
-        """Slope, curvature, and how many rows are not those that they were at none, or are not parabolas."""
+        """Slope, curvature, and the count of rows that have changed their zone since step 0, or are not quadratic."""
         state = [self.slope + step * self.curvature, self.curvature, np.zeros_like(step)]
         state = self.joints.plus(state, step)
         for one, points, s, w in zip(self.kinds, self.points, self.s, self.w, strict=True):
@@ -157,6 +159,6 @@ _FOLLOWING = compiled("contact trial", _following, {"x": (8,)}, [(6,)], ())
 
 
 def _sum(terms: Array) -> Array:
-    """Over all axes but the first, one after the other."""
+    """The sum over all axes but the first, term after term."""
     flat = terms.reshape(len(terms), -1)
     return np.add.accumulate(flat, axis=1)[:, -1] if flat.shape[1] else np.zeros(len(terms))

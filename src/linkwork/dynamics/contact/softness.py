@@ -1,4 +1,4 @@
-"""What a row of the problem is asked for, and how much it yields, as a text over scalars.
+"""The reference acceleration of a row and its regularisation, over any scalars.
 
 d(r) = d₀ + y (d₁ - d₀)     y(x) of x = min(|r| / width, 1): mid (x/mid)^p up to mid, then 1 - (1-mid) ((1-x)/(1-mid))^p
 b = 2 / (d₁ tc),  k = 1 / (d₁ tc ratio)²      tc at least two steps of the integration
@@ -17,7 +17,7 @@ _SMALL = 1e-15
 
 
 def spring(softness: Softness, dt: Scalar | None) -> tuple[Scalar, Scalar]:
-    """Damping b and stiffness k over d(r)."""
+    """Damping b, and stiffness k without the factor d(r)."""
     deep = softness.impedance[1]
     if softness.time_constant < 0.0:
         return -softness.damping_ratio / deep, -softness.time_constant / (deep * deep)
@@ -58,8 +58,8 @@ def limit_row(
     place: Scalar, speed: Scalar, bounds: Sequence[tuple[float, Scalar]], softness: Softness, margin: Scalar,
     mass: Scalar, dt: Scalar | None,
 ) -> tuple[Scalar, Scalar, Scalar]:  # fmt: skip
-    """Sign, what is wanted and D of a degree of freedom between bounds, each with the sign of its push, of which one at
-    most is passed.
+    """Sign, reference acceleration and D of a degree of freedom between bounds, each with the sign of its push, of
+    which at most one is violated.
     """
     sides = [(sign, sign * (place - limit) - margin) for sign, limit in bounds]
     sign, depth = sides[0]
@@ -72,6 +72,6 @@ def limit_row(
 
 
 def friction_row(speed: Scalar, softness: Softness, mass: Scalar, dt: Scalar | None) -> tuple[Scalar, Scalar]:
-    """What is wanted of a degree of freedom with dry friction, and D."""
+    """The reference acceleration of a degree of freedom with dry friction, and D."""
     b, _ = spring(softness, dt)
     return -b * speed, regularisation(impedance(softness, 0.0), mass)

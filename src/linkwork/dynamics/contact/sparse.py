@@ -1,4 +1,4 @@
-"""Symmetric matrices without what is always zero, over any scalars."""
+"""Sparse symmetric matrices over any scalars."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from linkwork.spatial import Scalar, total
 
 
 class Sparsity:
-    """Which numbers of a symmetric matrix may not be zero: of row i those of columns ``before[i]`` and i itself; closed
-    under elimination from the last row on. ``often`` are those of which it often is one instead, the sparsest first.
+    """The non-zero pattern of a symmetric matrix: row i has the columns ``before[i]`` and i itself; closed under
+    elimination from the last row on. ``often`` are patterns that frequently suffice instead, the sparsest first.
     """
 
     def __init__(self, n: int, cliques: Sequence[Sequence[int]], often: Sequence[Sparsity] = ()) -> None:
@@ -24,12 +24,12 @@ class Sparsity:
 
     @property
     def places(self) -> list[tuple[int, int]]:
-        """All of them, row by row."""
+        """All non-zero entries, row by row."""
         return [(i, j) for i in range(self.n) for j in (*self.before[i], i)]
 
 
 Matrix = dict[tuple[int, int], Scalar]
-"""The lower triangle of a symmetric matrix, without what is always zero."""
+"""The non-zero entries of the lower triangle of a symmetric matrix."""
 
 
 def times(A: Matrix, x: Sequence[Scalar], sparsity: Sparsity) -> list[Scalar]:
@@ -43,8 +43,8 @@ def times(A: Matrix, x: Sequence[Scalar], sparsity: Sparsity) -> list[Scalar]:
 
 
 def solved(A: Matrix, b: Sequence[Scalar], sparsity: Sparsity) -> list[Scalar]:
-    """A⁻¹ b by A = Lᵀ D L, the last rows eliminated first: branches of a mechanism stay apart. Each number is made when
-    it is needed, of all that is eliminated from it: so few of them live at once.
+    """A⁻¹ b by A = Lᵀ D L, eliminating the last rows first, so that branches of a mechanism are not filled in. Each
+    entry is computed when it is needed, from all that is eliminated from it: so few of them are live at once.
     """
     A, x, before = dict(A), list(b), sparsity.before
     after: list[list[int]] = [[i for i in reversed(range(sparsity.n)) if j in before[i]] for j in range(sparsity.n)]

@@ -1,8 +1,8 @@
-"""Collision, rows, dynamics and solution, as one text over arrays.
+"""The contact problem over arrays: collision, rows, dynamics and solution.
 
-Λ⁻¹ at the contacts is never formed: the problem is solved in the accelerations of the joints, of which there are fewer
-than rows of contacts for legged robots that fall about; its matrix has the sparsity of the mass matrix, as long as
-contacts are with the ground.
+Λ⁻¹ at the contacts is never formed: the problem is solved in the joint accelerations, which are fewer than the rows of
+contacts for tumbling legged robots; its matrix has the sparsity of the mass matrix, as long as contacts are with the
+ground.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 
 _AXES = (0, 0, 1, 3)
-"""About how many axes friction of so many coefficients resists rotation: the normal, then the tangents."""
+"""The number of axes, normal first and then tangents, about which friction of so many coefficients resists rotation."""
 
 
 class Twist(NamedTuple):
-    """The velocity of a body: of what is at the world's origin, and angular."""
+    """The spatial velocity of a body: linear velocity at the world's origin, and angular velocity."""
 
     linear: Vec3
     angular: Vec3
@@ -64,12 +64,12 @@ class Twist(NamedTuple):
         return Twist(self.linear * s, self.angular * s)
 
     def at(self, point: Vec3) -> Vec3:
-        """Of what is at a point."""
+        """The linear velocity at a point."""
         return self.linear + self.angular.cross(point)
 
 
 class Forces(NamedTuple):
-    """Where points are; the force (N) at each, in world axes (points, 3), and the moment (N m) there."""
+    """The points; the force (N) at each, in world axes (points, 3), and the moment (N m) there."""
 
     touches: list[Touch]
     forces: Any
@@ -77,8 +77,8 @@ class Forces(NamedTuple):
 
 
 class Motion(NamedTuple):
-    """What the text gives: accelerations (nv,); those with drag at the end of the step; and a function of nothing that
-    gives the forces.
+    """The solution: accelerations (nv,); those with implicit damping over the step; and a function without arguments
+    that returns the forces.
     """
 
     a: Any
@@ -87,8 +87,8 @@ class Motion(NamedTuple):
 
 
 class Text:
-    """The text for a model with contacts, or for one that differs from it in numbers alone: how contacts yield is then
-    measured on the first.
+    """The contact problem of a model, or of one that differs from it in numbers only; the softness of contacts is then
+    that of the first.
     """
 
     def __init__(self, of: Touching, model: Model | None = None) -> None:
@@ -96,9 +96,7 @@ class Text:
         self.ends, self.points, self.sparsity, self.path = of.ends, of.points, of.sparsity, of.path
 
     def step(self, q: Any, v: Any, tau: Any, dt: Scalar, f_ext: Any, drag: Any, wanted: bool) -> tuple[Any, ...]:
-        """Accelerations in a step and, where they are wanted, the wrench (6,) of each point about the world's
-        origin.
-        """
+        """Accelerations in a step and, if ``wanted``, the wrench (6,) of each point about the world's origin."""
         _, a, answer = self.motion(q, v, tau, dt, f_ext, None, drag)
         if not wanted:
             return (a,)
@@ -109,7 +107,7 @@ class Text:
         return a, array_of(wrenches).reshape(self.points, 6)
 
     def touches(self, q: Any) -> list[Touch]:
-        """Where each point of each contact is, in the world."""
+        """The points of all contacts, in the world."""
         places = self._places(q)
         return [touch for one in self.contacts for touch in self._touches(one, places)]
 
@@ -124,7 +122,7 @@ class Text:
         return found
 
     def _columns(self, q: Any) -> list[Twist]:
-        """How the world's origin moves with a body, for each degree of freedom that moves one."""
+        """The twist at the world's origin of each degree of freedom."""
         found = [Twist(Vec3.zero(), Vec3.zero())] * self.model.nv
         moving = [end for end in self.ends if self.path(end)]
         J = numbers(jacobian(self.model, q, moving, reference="world")) if moving else np.zeros((0, 6))
@@ -135,7 +133,7 @@ class Text:
         return found
 
     def holds(self, q: Any, v: Any, dt: Scalar | None, columns: Sequence[Twist]) -> Holds:
-        """The rows of the problem: of those points that touch, and of joints."""
+        """The rows of the problem: of touching points, joints and constraints."""
         speeds, place = numbers(v).tolist(), numbers(q).tolist()
         _, dofs = self.of.inverse_masses
         turning = self._turning(speeds)
@@ -185,7 +183,7 @@ class Text:
         return found
 
     def _keep(self, rows: KeptRows, dofs: Sequence[int], members: Sequence[Contact], q: Any, dt: Scalar | None) -> None:
-        """Keep the points that touch, with μ, and which way each degree of freedom moves them."""
+        """Keep the touching points, with μ and the sign with which each degree of freedom moves them."""
         places = self._places(q)
         masses = self._masses()
         pairs: dict[Any, KeptRows] = {}
@@ -213,8 +211,8 @@ class Text:
     def _points_together(
         self, held: HeldBy, grip: int, places: Any, J: Any, rates: tuple[Any, Any]
     ) -> tuple[Any, Any, Any]:
-        """Rows, errors and J̇v, in world axes, of two points that are held together: as far as they are apart, each
-        moves with its own body.
+        """Rows, errors and J̇v, in world axes, of two points that are held together; while they are apart, each moves
+        with its own body.
         """
         a, b = held.a[grip], held.b[grip]
         point = places[b] @ held.placements[grip][:, 3]
@@ -226,7 +224,7 @@ class Text:
         return J[6 * a : 6 * a + 3] - moved, places[a][:3, 3] - point[:3], drift[a][:3] - there
 
     def _signs(self, one: Contact, dofs: Sequence[int]) -> list[float]:
-        """Of degrees of freedom: 1 if it moves the shape, -1 if it moves what this touches, 0 if both or none."""
+        """For each degree of freedom: 1 if it moves the shape, -1 if it moves the other side, 0 if both or none."""
         own, other = set(self.path(one.frame)), set(self.path(one.on))
         return [float(dof in own) - float(dof in other) for dof in dofs]
 
@@ -235,8 +233,8 @@ class Text:
         return dict(zip(self.ends, self.of.inverse_masses[0], strict=True))
 
     def _turning(self, v: Sequence[Scalar]) -> list[Scalar]:
-        """What the accelerations of free joints lack of those in the world's axes, since theirs turn with the body: ω ×
-        v. The law asks for rates of velocities in the world's axes, and leaves out all else by which J varies.
+        """The term ω × v that free joints' accelerations lack, since their axes turn with the body. The contact law
+        uses rates of velocities in world axes, and neglects all other terms of J̇.
         """
         found: list[Scalar] = [0.0] * self.model.nv
         for body, start in zip(self.model.bodies, self.model.v_start, strict=True):
@@ -248,8 +246,8 @@ class Text:
     def motion(
         self, q: Any, v: Any, tau: Any, dt: Scalar | None, f_ext: Any = None, start: Any = None, drag: Any = None
     ) -> Motion:
-        """Accelerations and forces; ``start`` is where the search begins, ``drag`` what stands beside the rotors (nv,)
-        if damping is that of the step's end.
+        """Accelerations and forces. ``start`` is the initial point of the search; ``drag`` (nv,), a diagonal added to
+        the rotor inertias, makes damping implicit over the step.
         """
         columns = self._columns(q)
         holds = self.holds(q, v, dt, columns)
@@ -272,12 +270,12 @@ class Text:
         for k, more in enumerate(numbers(drag).tolist()):
             heavier[k, k] = heavier[k, k] + more
             slowed.append(more * a[k])
-        # (M + drag)⁻¹ M a = a - (M + drag)⁻¹ drag a, which rounds less: only what drag takes away is solved for
+        # (M + drag)⁻¹ M a = a - (M + drag)⁻¹ drag a, which rounds less: only the change by drag is solved for
         damped = [x - y for x, y in zip(a, solved(heavier, slowed, self.sparsity), strict=True)]
         return Motion(array_of(a), array_of(damped), forces)
 
     def _bias(self, q: Any, v: Any, f_ext: Any) -> Any:
-        """What gravity, velocities and loads ask of the joints."""
+        """Bias forces of the joints: gravity, velocities and external forces."""
         if f_ext is None:
             return nonlinear_effects(self.model, q, v)
         return inverse_dynamics(self.model, q, v, np.zeros(self.model.nv), f_ext)
@@ -285,7 +283,7 @@ class Text:
     def _resist(
         self, force: list[Scalar], medium: Medium, q: Any, v: Sequence[Scalar], columns: Sequence[Twist]
     ) -> None:
-        """Add what a medium does to the joints."""
+        """Add the joint forces of the medium's drag."""
         places = self._places(q)
         for frame, placement, sides in medium.boxes:
             place, twist = places[frame] * placement, self._twist(frame, columns, v)
@@ -303,7 +301,7 @@ class Text:
         self, found: Sequence[Touch], columns: Sequence[Twist], v: Sequence[Scalar], a: Sequence[Scalar],
         dt: Scalar | None,
     ) -> tuple[Any, list[Vec3]]:  # fmt: skip
-        """The force at each point, in world axes, and the moment of friction against spinning and rolling."""
+        """The force at each point, in world axes, and the moment of torsional and rolling friction."""
         rate = [x + y for x, y in zip(a, self._turning(v), strict=True)]
         speeds, rates = ({end: self._twist(end, columns, each) for end in self.ends} for each in (v, rate))
         heavy = self._masses()
@@ -332,7 +330,7 @@ class Text:
         return array_of(forces).reshape(self.points, 3), spins
 
     def _twist(self, end: str, columns: Sequence[Twist], x: Sequence[Scalar]) -> Twist:
-        """How a frame's body moves, as the world's origin does with it, by rates of the joints."""
+        """The twist of a frame's body at the world's origin, for given joint velocities."""
         path = self.path(end)
         if not path:
             return Twist(Vec3.zero(), Vec3.zero())
@@ -342,7 +340,7 @@ class Text:
 
 
 def _keep_where(flag: Scalar, rows: KeptRows, row: Sequence[Scalar], q: Any) -> None:
-    """Keep a row where a flag is set, or always or never if that does not depend on q: of an arm over a level plane."""
+    """Keep a row where a flag is set; always or never if it does not depend on q, as for an arm over a level plane."""
     if isinstance(flag, float):
         if flag <= 0.5:
             return
@@ -351,8 +349,8 @@ def _keep_where(flag: Scalar, rows: KeptRows, row: Sequence[Scalar], q: Any) -> 
 
 
 def _cone(row: Sequence[Scalar], given: Sequence[Scalar], coefficients: int) -> list[Scalar]:
-    """A kept row in the joints; with friction against spinning also the rotation about the normal, with friction
-    against rolling those about the tangents.
+    """A kept row in the joints; torsional friction adds the rotation about the normal, rolling friction those about the
+    tangents.
     """
     normal, signs, b = Vec3(*row[3:6]), row[HEAD + coefficients :], row[7]
     directions = [normal, *tangents(normal)]
@@ -376,7 +374,7 @@ def _side(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
 def _in_joints(
     row: Sequence[Scalar], directions: Sequence[Vec3], given: Sequence[Scalar]
 ) -> tuple[list[list[Scalar]], list[Scalar]]:
-    """J of a point's motion in some directions, and what its rates are asked for."""
+    """J of a point's motion in some directions, and their reference accelerations."""
     point, (push, b), signs = Vec3(*row[:3]), row[6:8], row[HEAD + 1 :]
     n = len(signs)
     moves = [Twist(Vec3(*given[6 * k : 6 * k + 3]), Vec3(*given[6 * k + 3 : 6 * k + 6])).at(point) for k in range(n)]

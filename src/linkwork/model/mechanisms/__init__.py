@@ -1,4 +1,4 @@
-"""Built-in mechanisms: those of the papers that linkwork builds on, and simple ones to try things with.
+"""Built-in mechanisms: those of the papers that linkwork builds on, and simple ones for experiments.
 
 Each is a function that returns a Model; ``by_name`` makes one from text such as "serial_chain:10:spherical".
 """
@@ -52,7 +52,7 @@ def by_name(text: str, *, floating_base: bool = False) -> Model:
 
     Args:
         text: for instance "humanoid", "serial_chain:10" or "serial_chain:10:spherical".
-        floating_base: put the mechanism on a free joint, where its function knows how.
+        floating_base: put the mechanism on a free joint, if its function supports that.
 
     Returns:
         The mechanism.

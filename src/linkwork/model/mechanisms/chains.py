@@ -24,12 +24,12 @@ def serial_chain(
     """A chain of equal links, each a uniform cylinder along its x axis with its joint at the near end.
 
     Args:
-        n: how many joints, and links after the base.
-        joint: a kind in ``lw.joints.KINDS`` with its default axis (z for most), a joint, or several to take in turn.
+        n: number of joints, and of links after the base.
+        joint: a type in ``lw.joints.KINDS`` with its default axis (z for most), a joint, or several to cycle through.
         link_length: m.
         link_mass: kg.
         link_radius: m.
-        floating_base: carry the chain on one more link, "base", that floats on the free joint "root_joint".
+        floating_base: add one more link, "base", that carries the chain and floats on the free joint "root_joint".
 
     Returns:
         A Model with the bodies "body1"..., the joints "joint1"... and the frame "tip" at the end of the last link.
@@ -64,7 +64,7 @@ def binary_tree(
     """A full binary tree of equal links: each carries two at its end, spread by 60 degrees.
 
     Args:
-        depth: links on the way from the world to a leaf; there are 2^depth - 1 of them.
+        depth: links on the path from the world to a leaf; there are 2^depth - 1 links.
         joint: as in ``serial_chain``.
         link_length: m.
         link_mass: kg.
@@ -102,7 +102,7 @@ def star(n: int, joint: JointChoice = "spherical", *, link_length: float = 1.0, 
     The paper has 2 to 12 end links on spherical joints, 9 to 39 degrees of freedom. It gives no sizes; these are ours.
 
     Args:
-        n: how many end links.
+        n: number of end links.
         joint: of the end links, as in ``serial_chain``.
         link_length: of each link (m), along -z.
         link_mass: of each link (kg).
@@ -151,8 +151,8 @@ def serial_30dof() -> Model:
 def branched_30dof() -> Model:
     """Four links on spherical joints that hang in a row and carry two branches of three: Yamane-Nakamura's Figure 5.
 
-    30 degrees of freedom. The paper gives neither sizes nor the place of the branch: links of 0.3 m and 1 kg, and this
-    layout, are ours.
+    30 degrees of freedom. The paper gives neither sizes nor the position of the branch: links of 0.3 m and 1 kg, and
+    this layout, are ours.
 
     Returns:
         A Model with the bodies "body1"... along -z and the frames "tip1" and "tip2".
@@ -177,10 +177,10 @@ def rope(
     mass_per_metre: float = 0.065,
     radius: float = 0.005,
 ) -> Model:
-    """A rope that hangs from the world, as many short rods; by default a 10 mm polyamide rope.
+    """A rope that hangs from the world, modelled as many short rods; by default a 10 mm polyamide rope.
 
     Args:
-        n: how many links.
+        n: number of links.
         joint: as in ``serial_chain``; universal joints (about x and y) bend, spherical ones twist as well.
         length: of the rope (m).
         mass_per_metre: kg/m.
@@ -211,7 +211,7 @@ def rope(
 
 
 class _Links:
-    """Equal links that share one inertia; nothing is checked link by link, so that 100,000 of them take a second."""
+    """Equal links that share one inertia; links are not checked one by one, so that 100,000 of them take a second."""
 
     def __init__(
         self, name: str, length: float, mass: float, radius: float, direction: tuple[float, float, float]
@@ -226,7 +226,7 @@ class _Links:
         self._limits: dict[type[Joint], Limits] = {}
 
     def add(self, name: str, joint_name: str, parent: int, joint: Joint, place: Transform) -> int:
-        """Add a link; its index, from 1."""
+        """Add a link; returns its index, from 1."""
         limits = self._limits.setdefault(type(joint), Limits.none(joint))
         self.bodies.append(Body(name, joint_name, parent, joint, place, self._inertia, (), limits))
         return len(self.bodies)

@@ -8,10 +8,10 @@ z = 0, and at the neutral configuration the humanoid stands upright with its arm
 
     waist 3 (yaw, roll, pitch), neck 1, each arm 7 (shoulder 3, elbow 1, wrist 3), each leg 3 (hip, knee, ankle pitch)
 
-The pelvis is the root: a part of the world, or with a floating base a body of its own. Standing, the left foot is
-fixed to the floor and the pelvis one of the 24 links that move; the joints have the same names and angles. Where
-several joints meet in one place, the links between them are balls that take a share of their segment's mass: small, but
-none without inertia.
+The pelvis is the root: a part of the world, or with a floating base a body of its own. If ``standing``, the left foot
+is fixed to the floor and the pelvis is one of the 24 moving links; the joints have the same names and angles. Where
+several joint axes intersect, the links between them are balls with a share of their segment's mass: small, but none
+without inertia.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UPPER_ARM, _FOREARM, _HAND, _FOOT = 0.186, 0.146, 0.108, 0.152
 _HALF_SHOULDERS, _HALF_HIPS = 0.129, 0.052
 
 _BALL_SHARE = 0.1
-"""What a ball between two joints takes of its segment's mass."""
+"""The fraction of its segment's mass that a ball between two joints has."""
 
 
 class _Segment(NamedTuple):
@@ -68,7 +68,7 @@ def humanoid(floating_base: bool = False, standing: bool = False) -> Model:
 
     Returns:
         A Model with the frames "left_hand", "right_hand", "left_sole", "right_sole", "head_top" and "pelvis", and
-        limits of position (rad), speed (rad/s) and torque (N m). With a floating base the free joint's neutral
+        position (rad), velocity (rad/s) and torque (N m) limits. With a floating base the free joint's neutral
         position puts the pelvis at its standing height above the floor.
 
     Example:
@@ -174,7 +174,7 @@ class _Body:
         self.builder.add_frame(s + "sole", s + "foot", _below(_ANKLE))
 
     def stance_leg(self, pelvis: _Solid) -> None:
-        """The left leg from its sole to the pelvis, upward: the same joints, seen from the other side."""
+        """The left leg from its sole to the pelvis, upward: the same joints, in the reverse direction."""
         thigh, shank = _HIP - _KNEE, _KNEE - _ANKLE
         centre = placement(xyz=(0.0, -_HALF_HIPS * HEIGHT, thigh * HEIGHT))  # on the hips' common axis
         ankle, down = placement(xyz=(0.0, _HALF_HIPS * HEIGHT, _ANKLE * HEIGHT)), "-y"
@@ -225,7 +225,7 @@ class _Body:
 
 
 def _limb(part: str, length: float, balls: int = 0) -> _Solid:
-    """A long part along -z, less the mass of the balls beside it that are made of it."""
+    """A long part along -z, without the mass of the balls beside it that are made of it."""
     segment, metres = _PARTS[part], length * HEIGHT
     mass = segment.mass * (1.0 - balls * _BALL_SHARE) * MASS
     across = mass * (segment.gyration * metres) ** 2
@@ -240,13 +240,13 @@ def _foot() -> _Solid:
 
 
 def _upward(solid: _Solid, length: float) -> _Solid:
-    """A long part seen from its lower end."""
+    """A long part relative to its lower end."""
     x, y, z = solid.com
     return _Solid(solid.mass, (x, y, z + length * HEIGHT), solid.inertia)
 
 
 def _ball(part: str) -> _Solid:
-    """A link between two joints that meet in one place."""
+    """A link between two joints whose axes intersect."""
     mass = _PARTS[part].mass * _BALL_SHARE * MASS
     return _Solid(mass, (0.0, 0.0, 0.0), ball(mass, _PARTS[part].radius))
 

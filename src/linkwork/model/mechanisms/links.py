@@ -1,4 +1,4 @@
-"""What the built-in mechanisms have in common: uniform rods and boxes, joints by kind, and checks of their sizes."""
+"""The common parts of the built-in mechanisms: uniform rods and boxes, joints by type, and checks of sizes."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from linkwork.joints import KINDS, Joint
 from linkwork.memory import check_memory
 
 JointChoice = str | Joint | Sequence[str | Joint]
-"""A joint kind's name, a joint, or several of these to take in turn."""
+"""The name of a joint type, a joint, or several of these to cycle through."""
 MOST_LINKS = 10**7
-"""More links than memory holds: each takes some 2 kB."""
+"""More links than fit in memory: each takes some 2 kB."""
 
 
-_BYTES = 1000.0  # of memory that a link takes, at least
+_BYTES = 1000.0  # least memory per link
 
 
 def joints(choice: JointChoice, count: int) -> list[Joint]:
-    """``count`` joints of the chosen kind or kinds."""
+    """``count`` joints of the chosen type or types."""
     several = [choice] if isinstance(choice, str | Joint) else choice
     if not isinstance(several, Sequence) or isinstance(several, bytes | bytearray | range):
         raise ArgumentError(f"joint must be a kind, a joint or several of these, not {shown(choice)}")

@@ -1,4 +1,4 @@
-"""The first mechanisms of any textbook."""
+"""The simplest mechanisms of textbooks."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def double_pendulum(length: float = 1.0, mass: float = 1.0) -> Model:
 
 
 def free_box(mass: float = 1.0, size: Sequence[float] = (0.3, 0.2, 0.1)) -> Model:
-    """A uniform box that nothing holds.
+    """A free uniform box.
 
     Args:
         mass: kg.
