@@ -60,7 +60,7 @@ def accelerations_vary(
 
 
 _DIRECTIONS = [Vec3(*unit) for unit in units(3)]
-"""Forces per angular velocity."""
+"""Unit angular velocities."""
 
 
 class _Coupled(NamedTuple):
