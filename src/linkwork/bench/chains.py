@@ -52,7 +52,7 @@ def measure_chain(
 
 
 def _constraint_force(model: Model, states: States, rounds: int, seconds: float) -> dict[str, Any]:
-    """One state by the constraint-force algorithm, on one thread's lanes and on all threads, and by the other one."""
+    """One state by the constraint-force and articulated-body algorithms, on one thread's lanes and on all threads."""
     found = {}
     for name, threads in (("one_thread", 1), ("all_threads", cores())):
         set_threads(threads)
