@@ -1,5 +1,4 @@
-"""A small strict XML reader: elements with their attributes and locations, without features that access other
-resources.
+"""A small strict XML reader: elements with their attributes and locations, without access to anything else.
 
 Model files need elements and attributes. Document types, entities and external references are rejected by expat's
 handlers, nesting and size are bounded, and only the given file is opened. Every error is a ``FormatError`` with file,
@@ -375,7 +374,7 @@ class _Reader:
 
 
 def _as_utf8(data: bytes, path: str) -> bytes:
-    """The file in UTF-8, the encoding that the parser is given: the declared encoding must be supported and correct."""
+    """The file in UTF-8, as the parser expects it: the declared encoding must be supported and correct."""
     encoding = next((name for mark, name in _MARKS if data.startswith(mark)), None)
     if encoding is None:
         data = data.removeprefix(b"\xef\xbb\xbf")
