@@ -113,7 +113,7 @@ def simulate(
             step that stops a joint or opposes its motion, never adds energy, and keeps a joint at rest where it is.
             ``lw.rollout`` has the other law, smoothed Coulomb friction, under which such a joint creeps.
         springs: apply the model's joint springs, evaluated explicitly in each evaluation of the integrator.
-        effort_limits: clamp ``torque`` to the model's effort limits.
+        effort_limits: clamp the driving forces, ``tau`` or ``torque``, to the model's effort limits.
         joint_limits: stop joints at the model's position limits, inelastically.
         contacts: ``model.contacts`` of a model read from MJCF, or a list of ``lw.Contact``: unilateral, with friction;
             see ``lw.contact_dynamics``. Joint limits, dry joint friction and constraints are then soft rows of the same

@@ -111,6 +111,9 @@ class Trajectory:
         Returns:
             A Trajectory of M states. Configurations are interpolated by cubics in the tangent space at the earlier
             state, which match the velocities at both ends; all other arrays are interpolated linearly.
+
+        Raises:
+            ArgumentError: if times do not increase or are outside the trajectory, or if it has no states.
         """
         at = self._times(times)
         with memory_for("states", (at.size, self.model.nq + 3 * self.model.nv)):
@@ -136,6 +139,9 @@ class Trajectory:
     def save(self, path: str | Path) -> Path:
         """Write the trajectory to a NumPy .npz file, with data that identify the model; the model itself is not stored.
 
+        Args:
+            path: of the file; an existing one is replaced.
+
         Returns:
             The path, with ".npz" appended if it was missing.
 
@@ -148,15 +154,26 @@ class Trajectory:
     def load(path: str | Path, model: Model) -> Trajectory:
         """Read a trajectory written by ``save``.
 
+        Args:
+            path: of the file.
+            model: the mechanism of the trajectory.
+
+        Returns:
+            The trajectory.
+
         Raises:
-            ArgumentError: if the file is not a trajectory, or belongs to another model.
+            ArgumentError: if the file does not exist, is not a trajectory, or belongs to another model.
         """
         check_model(model)
         arrays, interrupted = files.load(path, model, sizes(model, None))
         return Trajectory(model, **arrays, interrupted=interrupted)
 
     def to_dataframe(self) -> Any:
-        """A pandas DataFrame with a row for each time and columns such as ("q", "elbow") and ("energy", "kinetic")."""
+        """A pandas DataFrame with a row for each time and columns such as ("q", "elbow") and ("energy", "kinetic").
+
+        Raises:
+            MissingExtraError: if pandas is not installed.
+        """
         return tables.dataframe(self)
 
     def plot(self, joints: Any = None, path: str | Path | None = None) -> Any:
@@ -168,6 +185,10 @@ class Trajectory:
 
         Returns:
             A matplotlib Figure.
+
+        Raises:
+            UnknownNameError: if the model has no joint of a name.
+            MissingExtraError: if matplotlib is not installed.
         """
         return tables.plot(self, joints, path)
 

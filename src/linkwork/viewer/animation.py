@@ -55,6 +55,11 @@ def animate(
     Returns:
         The path.
 
+    Raises:
+        ArgumentError: if the name ends in neither .gif nor .mp4.
+        MissingExtraError: if matplotlib, pillow or, for .mp4, ffmpeg is not installed.
+        FileError: if the file cannot be written.
+
     Example:
         >>> import linkwork as lw
         >>> swing = lw.simulate(lw.mechanisms.pendulum(), [1.5], [0.0], 1.0, 0.01)

@@ -103,6 +103,10 @@ def draw(
     Returns:
         The axes; ``axes.figure`` is the figure, which needs no display.
 
+    Raises:
+        MissingExtraError: if matplotlib is not installed.
+        FileError: if the file cannot be written.
+
     Example:
         >>> import linkwork as lw
         >>> person = lw.mechanisms.humanoid()
@@ -158,6 +162,10 @@ def motion_sequence(
 
     Returns:
         A matplotlib Figure.
+
+    Raises:
+        MissingExtraError: if matplotlib is not installed.
+        FileError: if the file cannot be written.
 
     Example:
         >>> import linkwork as lw

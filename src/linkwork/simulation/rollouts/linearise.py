@@ -102,6 +102,10 @@ def linearise(
     Returns:
         ``Linearised``: A (..., 2 nv, 2 nv) and B (..., 2 nv, nv) for x = (δq, δv), δq in the tangent space (q ⊕ δq).
 
+    Raises:
+        ArgumentError: for invalid arguments, or if the step has no finite derivatives.
+        SingularError: if constraints are redundant and ``proximal`` is 0.
+
     Example:
         >>> import linkwork as lw
         >>> A, B = lw.linearise(lw.mechanisms.pendulum(), [0.0], [0.0], dt=0.01)

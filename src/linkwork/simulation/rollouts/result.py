@@ -68,6 +68,9 @@ class Rollout(_States):
         Returns:
             A ``Trajectory`` of K states.
 
+        Raises:
+            ArgumentError: if the index does not name one trajectory, or if no states were recorded.
+
         Example:
             >>> import linkwork as lw
             >>> pendulum = lw.mechanisms.pendulum()
@@ -99,8 +102,7 @@ class Rollout(_States):
         *,
         checkpoints: int | None = None,
     ) -> Gradients:
-        """The gradients of a loss with respect to all arguments of the rollout, by the adjoint method, backward in
-        time.
+        """The gradients of a loss with respect to all arguments of the rollout, by the adjoint method.
 
         The states between checkpoints are computed again, so that memory grows with the square root of the number of
         steps.
@@ -115,6 +117,9 @@ class Rollout(_States):
         Returns:
             ``Gradients`` with respect to the initial states, the forces and targets over time, the gains, and the
             parameters of the law and the cost.
+
+        Raises:
+            ArgumentError: if the rollout had a policy, or if it had no cost and neither q nor v is given.
 
         Example:
             >>> import linkwork as lw

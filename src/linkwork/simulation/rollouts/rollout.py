@@ -150,6 +150,7 @@ def rollout(
     Raises:
         SimulationError: if a trajectory becomes non-finite; it names the trajectory, the time and a joint, and its
             ``trajectory`` holds everything that was computed.
+        ArgumentError: for invalid arguments.
 
     Example:
         >>> import numpy as np, linkwork as lw

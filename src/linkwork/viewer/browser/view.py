@@ -256,7 +256,7 @@ class View:
     # A simulation while it runs: what lw.simulate(..., viewer=view) calls
 
     def begin(self, model: Model, constraints: Sequence[Constraint], contacts: Contacts | None) -> None:
-        """Begin a simulation of the first model shown."""
+        """Begin a simulation of the first model shown, with its constraints and contacts."""
         if self._closed.is_set():
             raise ArgumentError("the view is closed; make another with lw.show")
         if model != self._actors[0].model:
@@ -279,7 +279,7 @@ class View:
             self._end.on_click(lambda _: setattr(self, "_ending", True))
 
     def pulled(self, q: Array, v: Array) -> Array:
-        """The wrench (nbodies, 6) on each body, in its own frame, of pulling with the mouse."""
+        """The wrench (nbodies, 6) on each body, in its own frame, of pulling with the mouse in the state q, v."""
         self._hand = self._pull.wrenches(q, v)
         return self._hand
 

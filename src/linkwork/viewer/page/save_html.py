@@ -90,6 +90,10 @@ def save_html(
     Returns:
         The path.
 
+    Raises:
+        ArgumentError: if the name does not end in .html.
+        FileError: if the file cannot be written.
+
     Example:
         >>> import pathlib, tempfile
         >>> import linkwork as lw
