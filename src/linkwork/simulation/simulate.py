@@ -101,8 +101,8 @@ def simulate(
         constraints: loop closures and bilateral contacts, such as ``lw.Weld``, which can push and pull; there is a
             warning if the initial state violates them. See ``lw.constrained_dynamics``. By default those of the model,
             such as the mimic joints of its file; ``()`` for none.
-        f_ext: external wrench on each body in its own frame (nbodies, 6), N and N m: constant, or a function of (t, q,
-            v), which may be compiled, too.
+        f_ext: external wrench (nbodies, 6) on each body, in its own frame, N and N m: constant, or a function of
+            (t, q, v), which may be compiled, too.
         method: of ``lw.forward_dynamics``, or of ``lw.constrained_dynamics`` if there are constraints.
         integrator: "semi_implicit_euler" (order 1, one evaluation per step), "runge_kutta_4" (order 4, on the manifold)
             or "adaptive" (a scipy solver with error control).

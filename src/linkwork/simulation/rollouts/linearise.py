@@ -41,8 +41,7 @@ _MANY = 4096
 
 
 class Linearised(NamedTuple):
-    """The linearisation x⁺ ≈ A x + B u of one step about a state; x is (δq, δv), of 2 nv numbers, δq in the tangent
-    space.
+    """The linearisation x⁺ ≈ A x + B u of one step about a state; x = (δq, δv) (2 nv,), δq in the tangent space.
 
     Attributes:
         A: (..., 2 nv, 2 nv).

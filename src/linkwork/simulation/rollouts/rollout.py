@@ -109,9 +109,9 @@ def rollout(
         cost: a function of (t, q, v, tau, *parameters) that returns a number, also made by ``lw.compile``. It is summed
             over the steps, each with its initial state and the motors' forces.
         cost_parameters: of the cost, in the same way.
-        policy: a Python function over the whole batch, such as a neural network, instead of a law: of t (s), q (...,
-            nq), v (..., nv), it returns joint forces (..., nv). It sees a trajectory that became non-finite at its
-            initial state.
+        policy: a Python function over the whole batch, such as a neural network, instead of a law. It takes t (s), q
+            (..., nq) and v (..., nv), and returns joint forces (..., nv). A trajectory that became non-finite is passed
+            to it in its initial state.
         hold: call the policy every ``hold`` steps, and hold its result in between.
         constraints: loop closures and bilateral contacts, such as ``lw.Weld``, which can push and pull; there is a
             warning if the initial state violates them. See ``lw.constrained_dynamics``. By default those of the model,
