@@ -1,6 +1,6 @@
-"""A digest of every result's bits, to compare two versions of the code: no change of structure may change a bit.
+"""A digest of every result's bits, to compare two versions of the code: refactoring must not change a bit.
 
-    python benchmarks/bits.py before.json            records: robot, function and way of calling -> digest
+    python benchmarks/bits.py before.json            records: robot, function and kind of call -> digest
     python benchmarks/bits.py after.json             the same with other code on the path
     python benchmarks/bits.py --compare before.json after.json
 
@@ -32,7 +32,7 @@ FILES = {
     **dict.fromkeys(("anymal.urdf", "go1.urdf", "talos_reduced.urdf", "g1_29dof_rev_1_0.urdf", "solo12.urdf"), True),
     **dict.fromkeys(("hyq_no_sensors.urdf", "romeo_small.urdf"), True),
 }
-"""Files of example-robot-data, and whether they float; one that a version of that package lacks is left out."""
+"""Files of example-robot-data, and whether they float; one that a version of that package lacks is skipped."""
 
 MECHANISMS: dict[str, Callable[[], lw.Model]] = {
     "humanoid": lw.mechanisms.humanoid,
@@ -52,7 +52,7 @@ MECHANISMS: dict[str, Callable[[], lw.Model]] = {
 
 
 def comb(length: int) -> lw.Model:
-    """A long chain with a side branch on every fifth link: what the constraint-force method reorders."""
+    """A long chain with a side branch on every fifth link, which the constraint-force method reorders."""
     builder = lw.Builder("comb")
     parent = None
     for k in range(length):

@@ -1,11 +1,11 @@
-"""Contacts beside MuJoCo, on robots of the package gymnasium, and ANYmal with balls as feet: the tables of
+"""Contacts compared with MuJoCo, on robots of the package gymnasium, and ANYmal with balls as feet: the tables of
 docs/contact.md.
 
 pip install gymnasium
 python benchmarks/contact.py                      time of a step, beside mujoco.rollout, both to the file's tolerance
-python benchmarks/contact.py --exact              here to rounding, there to the file's tolerance
-python benchmarks/contact.py --agreement          errors of accelerations, and how 1,000 steps stay together
-python benchmarks/contact.py ant anymal_b         of these alone
+python benchmarks/contact.py --exact              ours to rounding, MuJoCo to the file's tolerance
+python benchmarks/contact.py --agreement          errors of accelerations, and the divergence over 1,000 steps
+python benchmarks/contact.py ant anymal_b         these robots only
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FEET = [f"{side}_FOOT" for side in ("LF", "LH", "RF", "RH")]
 
 
 def loaded(name: str) -> tuple[Any, lw.Model, Any]:
-    """A robot there and here, with its contacts."""
+    """A robot in MuJoCo and as a Model, with its contacts."""
     if name == "anymal_b":
         model = lw.load(name, floating_base=True)
         contacts = [lw.Contact(foot, lw.Sphere(0.03), friction=0.8) for foot in FEET]
@@ -48,7 +48,7 @@ def loaded(name: str) -> tuple[Any, lw.Model, Any]:
 
 
 def _on_feet(model: lw.Model) -> str:
-    """ANYmal as MJCF, with a floor, balls as feet, limits of joints, and motors."""
+    """ANYmal as MJCF, with a floor, balls as feet, joint limits, and motors."""
     root = ElementTree.fromstring(mjcf(model))
     (option,) = root.findall("option")
     option.clear()
@@ -79,7 +79,7 @@ def begin(m: Any, count: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
         d.qvel[:] = 0.3 * rng.normal(size=m.nv)
         for joint in np.flatnonzero(m.jnt_type != 0):
             d.qpos[m.jnt_qposadr[joint]] += 0.05 * rng.normal()
-        if not d.qpos[:3].any():  # a robot of a file without a height
+        if not d.qpos[:3].any():  # a file that gives no height
             d.qpos[2] = 0.6
         mujoco.mj_getState(m, d, states[k], mujoco.mjtState.mjSTATE_FULLPHYSICS)
         q[k], v[k] = ours(m, d.qpos, d.qvel)
@@ -87,7 +87,7 @@ def begin(m: Any, count: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
 
 
 def turns(m: Any, qpos: Any) -> list[tuple[int, int, Any]]:
-    """Of each free joint: where its coordinates and its rates begin, and its rotation."""
+    """For each free joint: the indices of its coordinates and velocities, and its rotation."""
     found, matrix = [], np.zeros(9)
     for joint in np.flatnonzero(m.jnt_type == 0):
         at = m.jnt_qposadr[joint]
@@ -97,7 +97,7 @@ def turns(m: Any, qpos: Any) -> list[tuple[int, int, Any]]:
 
 
 def ours(m: Any, qpos: Any, qvel: Any) -> tuple[Any, Any]:
-    """A state in linkwork's numbers."""
+    """A MuJoCo state as linkwork's q and v."""
     q, v = qpos.copy(), qvel.copy()
     for at, rate, turn in turns(m, qpos):
         q[at + 3 : at + 7] = qpos[[at + 4, at + 5, at + 6, at + 3]]
@@ -114,7 +114,7 @@ def driven(m: Any, control: Any) -> Any:
 
 
 def acceleration_error(name: str, count: int = 40) -> str:
-    """The largest of random states about and in the ground, relative to the largest acceleration of a state."""
+    """The largest error over random states above and in the ground, relative to the largest acceleration of a state."""
     (m, model, contacts), rng, worst, touching, limits = loaded(name), np.random.default_rng(5), 0.0, 0, 0
     m.opt.tolerance, m.opt.iterations, m.opt.ls_iterations = 0.0, 200, 200
     d, found = mujoco.MjData(m), []
@@ -140,7 +140,7 @@ def acceleration_error(name: str, count: int = 40) -> str:
 
 
 def together(name: str, steps: int) -> str:
-    """How far trajectories with random torques come apart, and how far MuJoCo's own do if they begin 1e-15 apart."""
+    """The divergence of trajectories with random torques, and that of MuJoCo's own if they begin 1e-15 apart."""
     (m, model, contacts), rng, count = loaded(name), np.random.default_rng(1), 4
     m.opt.tolerance, m.opt.iterations, m.opt.ls_iterations = 0.0, 200, 200
     states, q, v = begin(m, count, rng)

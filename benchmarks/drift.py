@@ -1,11 +1,12 @@
-"""How exact simulations are: energy, end state and order of convergence by integrator and step; momentum in free fall.
+"""The accuracy of simulations: energy, end state and order of convergence by integrator and step; momentum in free
+fall.
 
     python benchmarks/drift.py            prints the tables
     python benchmarks/drift.py --write    puts them into docs/simulation.md
 
-Every motion is without loss or drive and takes one second from a random state (seed 0, velocities of 1 rad/s and 1 m/s,
-0.3 for the humanoid). The end state's error is the largest of its velocities' and its configuration's in the tangent,
-against the adaptive integrator at 1e-13; energies are relative to the largest kinetic energy.
+Every motion is conservative and without driving forces, and takes one second from a random state (seed 0, velocities of
+1 rad/s and 1 m/s, 0.3 for the humanoid). The end state's error is the largest of its velocity and of its configuration
+in the tangent space, against the adaptive integrator at 1e-13; energies are relative to the largest kinetic energy.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def measure(model: lw.Model, speed: float) -> list[str]:
 
 
 def momentum() -> list[str]:
-    """Of the floating humanoid over ten seconds: rows of a table."""
+    """The momentum of the floating humanoid over ten seconds: rows of a table."""
     model, speed = MECHANISMS["humanoid, floating"]
     q, v = lw.random_state(model, 0)
     q[7:] *= 0.3

@@ -3,8 +3,8 @@
     python benchmarks/elementary.py            prints the table
     python benchmarks/elementary.py --write    puts it into docs/accuracy.md
 
-An error is |value - exact| over the distance of two floats at the exact value; the table has the largest of 20,000
-arguments (seed 0), and how many operations the function is in machine code.
+An error is |value - exact| over the spacing of floats at the exact value; the table has the largest of 20,000 arguments
+(seed 0), and the number of operations of the function in machine code.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def uniform(low: float, high: float) -> Sample:
 
 
 def sizes(low: float, high: float, signs: tuple[float, ...] = (1.0,)) -> Sample:
-    """Numbers of all sizes between two."""
+    """Numbers of all magnitudes between two."""
     return lambda rng, n: rng.choice(signs, n) * np.exp2(rng.uniform(np.log2(low), np.log2(high), n))
 
 
 def near(centre: float, away: float = 1e-2) -> Sample:
-    """Numbers at all distances up to one from a number."""
+    """Numbers at all distances up to ``away`` from a number."""
     return lambda rng, n: centre + rng.choice((-1.0, 1.0), n) * 10.0 ** rng.uniform(-16, np.log10(away), n)
 
 
@@ -86,11 +86,11 @@ RANGES: dict[str, dict[str, tuple[Sample, ...]]] = {
     "remainder": {"1e±6, 1e±6": (sizes(1e-6, 1e6, BOTH), sizes(1e-6, 1e6, BOTH))},
     "fmod": {"1e±6, 1e±6": (sizes(1e-6, 1e6, BOTH), sizes(1e-6, 1e6, BOTH))},
 }
-"""Arguments of each function, by what the table says of them."""
+"""Arguments of each function, by their description in the table."""
 
 
 def error(name: str, samples: tuple[Sample, ...], n: int = COUNT, seed: int = 0) -> float:
-    """The largest in units in the last place."""
+    """The largest error in units in the last place."""
     rng = np.random.default_rng(seed)
     function = getattr(elementary, name)
     arguments = [sample(rng, n) for sample in samples]
@@ -106,7 +106,7 @@ def error(name: str, samples: tuple[Sample, ...], n: int = COUNT, seed: int = 0)
 
 
 def operations(name: str) -> int:
-    """How many operations of machine code there are."""
+    """The number of operations in machine code."""
     return sum(count(program(name)).values())
 
 

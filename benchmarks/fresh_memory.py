@@ -1,11 +1,11 @@
-"""What a batch's result costs beyond its computation: memory that the operating system hands out in fresh pages.
+"""The cost of a batch's result beyond its computation: fresh pages from the operating system.
 
     python benchmarks/fresh_memory.py            prints the table
     python benchmarks/fresh_memory.py --write    puts it into docs/performance.md
 
-A call of ``lw.mass_matrix`` returns a new array. Where the C library takes it from the operating system and gives it
-back each time, every page of it is cleared anew at its first touch. Each batch size is measured in a process of its
-own, with a new result and with ``out=``, beside filling an array of the same size. Linux only.
+A call of ``lw.mass_matrix`` returns a new array. Where the C library requests it from the operating system and returns
+it each time, every page is cleared again at its first touch. Each batch size is measured in a process of its own, with
+a new result and with ``out=``, beside filling an array of the same size. Linux only.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ Timed = tuple[float, float]
 
 
 def best(function: Callable[[], Any], states: int) -> Timed:
-    """Seconds for a state, the best of many samples, and page faults of a call."""
+    """Seconds per state, the best of many samples, and page faults per call."""
     calls = max(1, 1024 // states)
     found, result = (float("inf"), 0.0), None
-    for _ in range(5):  # memory that is kept has to be there first
+    for _ in range(5):  # memory that the C library keeps must exist first
         result = function()
     end, samples = time.perf_counter() + SECONDS, 0
     while time.perf_counter() < end or samples < SAMPLES:
@@ -53,8 +53,8 @@ def best(function: Callable[[], Any], states: int) -> Timed:
 
 
 def measure(states: int) -> dict[str, Timed]:
-    """In this process: the call, the same with ``out=``, filling a new array of its result's size, and filling the same
-    array again.
+    """Measured in this process: the call, the same with ``out=``, filling a new array of its result's size, and filling
+    the same array again.
     """
     model = next(subject.model for subject in standard()[0] if subject.name == ROBOT)
     lw.set_threads(1)

@@ -1,9 +1,9 @@
-"""What becomes of a pendulum's forward dynamics on its way to machine code: the listings of docs/inside.md.
+"""A pendulum's forward dynamics in the stages of compilation: the listings of docs/inside.md.
 
     python benchmarks/inside.py            prints them
     python benchmarks/inside.py --write    puts them into docs/inside.md
 
-All but the assembly, which is LLVM's, are the same on every machine.
+All but the assembly, which LLVM generates, are the same on every machine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MODEL = lw.mechanisms.pendulum()
 
 
 def listings() -> dict[str, str]:
-    """Those that linkwork writes, by the names of their markers in the page."""
+    """The listings of linkwork's own stages, by the names of their markers in the page."""
     traced = lw.compile(lambda q, v, tau: lw.forward_dynamics(MODEL, q, v, tau), q=1, v=1, tau=1)
     kernel = module().partition("@kernel")[2].partition("\n}")[0]
     after = kernel[kernel.index("%v49 = ") :].partition("\n")[2]  # the sine
@@ -47,7 +47,7 @@ def module() -> str:
 
 
 def assembly() -> str:
-    """The lines after the sine again, in machine code."""
+    """The same lines after the sine, in machine code."""
     llvm = jit._llvm()
     with jit.lock, llvm.parse_assembly(module()) as parsed:
         lines = str(jit._machine(CPU, TARGET).emit_assembly(parsed)).partition("kernel:")[2].splitlines()

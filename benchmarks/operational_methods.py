@@ -1,14 +1,14 @@
-"""Which method for Λ⁻¹ wins where: the study behind ``method="auto"`` of ``lw.operational_inertia``.
+"""Which method for Λ⁻¹ is fastest where: the study behind ``method="auto"`` of ``lw.operational_inertia``.
 
-    python benchmarks/operational_methods.py            prints how well the rule does on the data that are kept
-    python benchmarks/operational_methods.py --measure  counts and times anew, minutes (docs/data)
+    python benchmarks/operational_methods.py            prints how well the rule does on the stored data
+    python benchmarks/operational_methods.py --measure  counts and times again, minutes (docs/data)
     python benchmarks/operational_methods.py --write    puts the tables into docs/operational-inertia.md
 
 Operations are those of code for one mechanism, where its numbers are constants, on robots of example-robot-data (on a
-fixed base, and on a floating one if they have four ends), built-in mechanisms and random trees of up to 50 bodies,
-where bodies times points are at most 320: operations are found by tracing, which takes seconds if both are many. Times
-are of code for any mechanism, which larger ones run: one state on one lane, the best of many samples, all methods in
-turn and their results compared first. Points are on ends, or on any bodies.
+fixed base, and on a floating one if they have four ends), built-in mechanisms and random trees of up to 50 bodies, with
+bodies times points at most 320: operations are counted by tracing, which takes seconds if both are many. Times are of
+code for any mechanism, which larger ones run: one state on one lane, the best of many samples, all methods in turn and
+their results compared first. Points are on ends, or on any bodies.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "docs" / "data" / "operational-methods.json"
 POINTS = (1, 2, 4, 8, 16)
 MOST = 320
-"""Bodies times points of a case that is counted."""
+"""Largest number of bodies times points in a counted case."""
 CLOSE = 1.15
-"""Costs up to this many times the least count as won."""
+"""Costs up to this factor times the least count as won."""
 JOINTS = (lw.joints.Revolute("z"), lw.joints.Revolute((1.0, 2.0, 2.0)), lw.joints.Prismatic("x"), lw.joints.Spherical())
 
 Case = tuple[str, Model, list[Frame]]
 
 
 def robots() -> Iterator[tuple[str, Model]]:
-    """Of the package example-robot-data, those that code is specialised for; of several with the same joints, one."""
+    """Robots of example-robot-data for which code is specialised; one of several with the same joints."""
     seen = set()
     warnings.simplefilter("ignore", lw.LinkworkWarning)
     paths = sorted(Path(str(file.locate())) for file in files("example-robot-data") or () if file.suffix == ".urdf")
@@ -75,7 +75,7 @@ def ready() -> Iterator[tuple[str, Model]]:
 
 
 def random_tree(bodies: int, reach: int, seed: int) -> Model:
-    """Each body hangs on one of the ``reach`` before it, so that a small reach makes long limbs."""
+    """Each body is attached to one of the ``reach`` before it, so that a small reach makes long limbs."""
     rng = np.random.default_rng(seed)
     builder = lw.Builder(f"tree of {bodies}, reach {reach}")
     names = ["world"]
@@ -96,7 +96,7 @@ def trees(sizes: Sequence[int]) -> Iterator[tuple[str, Model]]:
 
 
 def ends(model: Model) -> list[int]:
-    """Bodies that no other hangs on."""
+    """Bodies without children."""
     parents = {body.parent for body in model.bodies}
     return [k for k in range(1, len(model.bodies) + 1) if k not in parents]
 
@@ -118,7 +118,7 @@ def described(name: str, model: Model, frames: Sequence[Frame]) -> dict[str, Any
 
 
 def count(case: Case) -> dict[str, Any] | None:
-    """What each method costs; None if a joint of the file moves no inertia."""
+    """The cost of each method; None if a joint of the file moves no inertia."""
     name, model, frames = case
     try:
         counts = {m: sum(folded(method, model, frames).values()) for m, method in growth.METHODS.items()}
@@ -158,12 +158,12 @@ def measure() -> dict[str, Any]:
 
 
 def auto(case: dict[str, Any]) -> str:
-    """What the rule says."""
+    """The method chosen by the rule."""
     return fewest_operations_on(tuple(case["parents"]), tuple(case["nv"]), tuple(case["points"]))
 
 
 def scores(cases: Sequence[dict[str, Any]]) -> str:
-    """How each method would do if it were always taken, and the rule."""
+    """The result of always using each method, and of the rule."""
     lines = ["| always | least | within 15 % | on average | at worst |", "|---|---|---|---|---|"]
     for method in (*growth.METHODS, "auto"):
         costs = [(case["cost"].get(auto(case) if method == "auto" else method), case["cost"]) for case in cases]

@@ -1,11 +1,11 @@
-"""What parameters of a mechanism cost as data: times over those of code that has the model's own numbers folded in.
+"""The cost of a mechanism's parameters as data: times relative to code with the model's own numbers as constants.
 
     python benchmarks/parameters.py [robot ...] [--states 256,1024,4096] [--seconds 1]
 
-One thread, results by ``out=``, every set of parameters a state's own but for "one set". Placements are "moved" (joints
-stand elsewhere on their parents) or "turned" as well, by about a degree, so that no quarter turn is left; "turned, own"
-is over the code that has such placements folded in. A rollout is of ten steps, one trajectory a state, its time that of
-a step. All calls take turns; the best time of each counts.
+One thread, results by ``out=``, with a set of parameters for each state except for "one set". Placements are "moved"
+(joints are elsewhere on their parents) or "turned" as well, by about a degree, so that no quarter turn is left;
+"turned, own" is relative to code with such placements as constants. A rollout has ten steps, one trajectory per state;
+its time is that of a step. All calls alternate; the best time of each counts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 
 
 def parameters(model: lw.Model, states: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Sets of each parameter, by what it is called above."""
+    """Sets of each parameter, by the names above."""
     bodies = len(model.bodies)
     found = {name: rng.uniform(0.01, 0.1, size=(states, model.nv)) for name in JOINTS}
     found["inertias"] = model.inertial_parameters * rng.uniform(0.8, 1.2, size=(states, bodies, 1))

@@ -1,10 +1,10 @@
-"""The float64 error of every algorithm: the same text run with floats and with 50 digits, on the built-in mechanisms.
+"""The float64 error of every algorithm: the same source run with floats and with 50 digits, on the built-in mechanisms.
 
     python benchmarks/rounding.py            prints the table
     python benchmarks/rounding.py --write    puts it into docs/accuracy.md
 
 The error is max |x - x₅₀| / max |x₅₀| over all numbers of a result, the worst of five random states (seed 0).
-The truth takes the very floats of the model and the state as exact (a tree of mpmath numbers), so the error is the
+The reference takes the floats of the model and the state as exact (a tree of mpmath numbers), so the error is the
 algorithm's own.
 """
 
@@ -51,7 +51,7 @@ COLUMNS = {
 
 
 def error(algorithm: Algorithm, model: lw.Model, rng: np.random.Generator) -> float:
-    """Of one random state."""
+    """The error of one random state."""
     q, v = lw.random_state(model, rng)
     given = {"q": q, "v": v, "a": rng.normal(size=model.nv), "tau": rng.normal(size=model.nv)}
     arguments: list[Any] = [given[name].tolist() if name in given else None for name, _ in algorithm.arguments]

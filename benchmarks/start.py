@@ -1,9 +1,9 @@
-"""How soon the first result is there: forward dynamics in fresh processes, from code that is kept already.
+"""The time to the first result: forward dynamics in fresh processes, with cached code.
 
     python benchmarks/start.py [rounds]
 
-"beyond NumPy" is what comes after ``import numpy``: importing linkwork, loading or building the model, the call. Models
-take turns; the best and the median of all rounds are printed, and processor time of the same.
+"beyond NumPy" is the time after ``import numpy``: importing linkwork, loading or building the model, the call. Models
+alternate; the best and the median of all rounds are printed, and the processor time of the same.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main(rounds: int) -> None:
     found: dict[str, list[dict[str, Any]]] = {subject.name: [] for subject in subjects}
     with tempfile.TemporaryDirectory(prefix="linkwork-start-") as folder:
         for subject in subjects:
-            probe(subject, folder)  # keeps the code
+            probe(subject, folder)  # fills the cache
         for _ in range(rounds):
             for subject in subjects:
                 run = probe(subject, folder)

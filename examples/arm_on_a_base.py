@@ -1,7 +1,7 @@
-"""An arm on a base that slides on the floor: where the arm swings, the base goes the other way.
+"""An arm on a base that slides on the floor: as the arm swings, the base moves the other way.
 
-Nothing pushes the robot along the floor, so its centre of mass stays above one place. Run it: it checks that, and that
-with the base locked the arm is the one that was put on it.
+No horizontal force acts on the robot, so its centre of mass stays above one point. Run it: it checks this, and that
+with the base locked the arm is the same as the arm alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def build(arm: lw.Model) -> lw.Model:
 
 
 def motion(robot: lw.Model, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """Accelerations under these torques, with the weight of the arm taken off."""
+    """Accelerations for these torques plus gravity compensation of the arm."""
     return lw.forward_dynamics(robot, q, v, lw.gravity_torques(robot, q) + tau)
 
 
@@ -33,7 +33,7 @@ def main() -> int:
     q = robot.configuration({"panda_joint2": -0.4, "panda_joint4": -2.0, "panda_joint6": 1.6})
     tau = np.zeros(robot.nv)
     tau[robot.permutation(list(SWING))] = list(SWING.values())
-    with lw.interpreted():  # a few steps: not worth a compilation
+    with lw.interpreted():  # a few steps: compiling does not pay off
         start, v, step = lw.centre_of_mass(robot, q), np.zeros(robot.nv), 2e-3
         for _ in range(50):  # the midpoint method
             middle = lw.integrate(robot, q, 0.5 * step * v), v + 0.5 * step * motion(robot, q, v, tau)

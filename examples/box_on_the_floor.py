@@ -1,14 +1,14 @@
-"""A humanoid puts a box on the floor, which bears it, and lets it go.
+"""A humanoid puts a box on the floor, which then supports it, and lets it go.
 
-Nothing is glued: the soles stand on the floor, two balls in each palm press on the sides of the box, which friction
-alone holds, and the box may touch the floor (``lw.Contact``, here between two bodies as well). The whole-body
-controller knows the same things as supports: the soles on the floor, the palms on the box (``on="box"``), and, once it
-is down, the box on the floor. What is wanted is said of the box itself; the forces of palms and soles and the torques
-of the joints follow. In the end the hands open.
+Nothing is welded: the soles stand on the floor, two balls in each palm press on the sides of the box, which is held by
+friction alone, and the box may touch the floor (``lw.Contact``, here also between two bodies). The whole-body
+controller has the same contacts as supports: the soles on the floor, the palms on the box (``on="box"``), and, once it
+is down, the box on the floor. The task is a path of the box itself; the forces of palms and soles and the joint torques
+follow from it. Finally the hands open.
 
-Run it, with the path of a picture if you like. It checks that all forces push and lie in their cones, that the box
-keeps to its path and does not slip in the hands, that at first the hands bear it and in the end the floor, by its
-weight, and that the person still stands.
+Run it, optionally with the path of an image to write. It checks that all contact forces push and lie in their friction
+cones, that the box follows its path and does not slip in the hands, that first the hands and finally the floor carry
+its weight, and that the person still stands.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ MASS, HALF = 4.0, (0.12, 0.19, 0.24)  # kg, m
 LOWERING, OPENING = 1.6, 0.6  # s
 DT, HOLD = 0.002, 4
 FRICTION, RELIED_ON, SQUEEZE = 0.9, 0.6, 15.0  # N, on each ball at least
-BALL, GRIP = 0.03, 0.14  # m: the balls, and how far above its middle the box is held
-FORWARD, SINK = 0.45, 0.32  # m: where the box is put, and how far the centre of mass goes down for it
+BALL, GRIP = 0.03, 0.14  # m: the balls, and the height of the grip above the box's centre
+FORWARD, SINK = 0.45, 0.32  # m: where the box is put, and how far the centre of mass is lowered
 SOLE = np.array([(0.16, 0.04, 0.0), (0.16, -0.04, 0.0), (-0.08, 0.04, 0.0), (-0.08, -0.04, 0.0)])
 PALM = np.array([(0.0, 0.0, 0.04), (0.0, 0.0, -0.04)])  # the hand's z axis is along its fingers
 BOTTOM = np.array([(x, y, -HALF[2]) for x in (HALF[0], -HALF[0]) for y in (HALF[1], -HALF[1])])
@@ -72,7 +72,7 @@ def main() -> int:
         for side, sign in SIDES.items()
     ]
     lying = Support("box", BOTTOM, RELIED_ON)
-    # In the end the person alone is to be over the soles.
+    # Finally the centre of mass of the person alone must be above the soles.
     down = [middle + MASS / model.mass * (FORWARD - middle), 0.0, com[2] - SINK]
     start, end = np.eye(4), np.eye(4)
     start[:3, 3], end[:3, 3] = q[model.q_slice("joint_box")][:3], (FORWARD, 0.0, HALF[2])
@@ -102,7 +102,7 @@ def main() -> int:
         places = lw.forward_kinematics(model, motion.q, ["box", *hands, *soles])[..., :3, 3]
     forces = motion.constraint_forces[..., :3]
     feet, palms, floor = np.split(forces, [8, 12], axis=1)
-    held = np.flatnonzero((motion.t > 0.1) & (motion.t < LOWERING - 0.2))  # after the soles have sunk into the floor
+    held = np.flatnonzero((motion.t > 0.1) & (motion.t < LOWERING - 0.2))  # after the soles have settled on the floor
     weights = 9.81 * MASS, 9.81 * (model.mass - MASS)
     off = np.linalg.norm(places[:, 0] - [path.at(t).value[:3, 3] for t in motion.t], axis=-1).max()
     crept = np.linalg.norm(np.diff(places[held][:, :2], axis=1)[:, 0] - (places[0, 1] - places[0, 0]), axis=-1).max()

@@ -1,12 +1,12 @@
-"""An arm catches a ball that flies by, swings it round and throws it on: a chain whose structure varies.
+"""An arm catches a flying ball, swings it around and throws it: a chain whose structure varies.
 
-Arm and ball are one mechanism from beginning to end. Catching is a constraint that begins to hold, wherever on the ball
-the hand then is; releasing is the same constraint left out. No model is made anew, and the closed chain is solved by
-virtual work, whose unknowns are the forces in the grip and in every joint.
+Arm and ball are one mechanism from beginning to end. Catching adds a constraint, wherever on the ball the hand then is;
+releasing removes it. The model does not change. The closed chain is solved by the virtual-work method, whose unknowns
+are the forces in the grip and in every joint.
 
-Run it: it checks that the catch loses energy, that the ball stays in the hand and that nothing but the grip drives it,
-that it flies on as a free body does, and that both methods agree. With a name that ends in .png as an argument it draws
-the swing.
+Run it: it checks that the catch loses energy, that the ball stays in the hand and only the grip drives it, that after
+the release it flies like a free body, and that both methods agree. With a name that ends in .png as an argument it
+draws the swing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import linkwork as lw
 
 DT = 1e-3  # s
 GAINS = np.array([60.0, 30.0, 3.0])  # N m/rad
-READY = np.array([0.3, -1.2, 0.9])  # of the arm's three hinges, rad
-SWING = np.array([-2.2, -0.4, -0.3])  # what it swings to with the ball
+READY = np.array([0.3, -1.2, 0.9])  # configuration of the arm's three hinges, rad
+SWING = np.array([-2.2, -0.4, -0.3])  # target of the swing with the ball
 
 
 def build() -> lw.Model:
-    """An arm of three links in the plane y = 0, and a ball that flies free."""
+    """An arm of three links in the plane y = 0, and a free ball."""
     builder = lw.Builder("catcher")
     last, place = "world", lw.placement((0.0, 0.0, 1.0))
     for name, length, mass in (("upper", 0.5, 3.0), ("lower", 0.4, 2.0), ("hand", 0.15, 0.5)):
@@ -42,7 +42,7 @@ def build() -> lw.Model:
 
 
 def springs(model: lw.Model, goal: np.ndarray) -> Callable[..., np.ndarray]:
-    """A law that pulls the arm towards a posture and carries its weight; nothing drives the ball."""
+    """A control law that pulls the arm towards a posture and compensates gravity; the ball is not actuated."""
 
     def torque(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         tau = np.zeros(model.nv)
@@ -72,7 +72,7 @@ def main() -> int:
     caught = int(np.argmin(gaps))
     q, v = coming.q[caught], coming.v[caught]
 
-    # It is caught where it is: from now on a weld holds it, and at once both move together
+    # It is caught where it is: from now on a weld holds it, and an impact equalises their velocities
     ball, hand = ball_and_palm(model, q)
     in_hand = np.linalg.inv(hand) @ ball
     grip = [lw.Weld("ball", "palm", in_hand)]
@@ -81,7 +81,7 @@ def main() -> int:
     lost = before - lw.energy(model, q, v)[0]
     off = model.body_index("ball")
 
-    # The chain is closed by virtual work, with what the joints transmit
+    # Forward dynamics of the closed chain by virtual work, with the wrenches that the joints transmit
     _, wrenches, reactions = lw.constrained_dynamics_and_reactions(
         model, q, v, springs(model, SWING)(0.0, q, v), grip, method="virtual_work"
     )

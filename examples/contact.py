@@ -1,12 +1,12 @@
-"""Hybrid motion/force control: an arm wipes a table, pressing on it with one force while its tip goes round a circle.
+"""Hybrid motion/force control: an arm wipes a table with constant force while its tip follows a circle.
 
-The tip may move in the table's plane only. ``lw.change_of_basis`` takes the arm's mass matrix apart by that constraint:
-one part maps the accelerations that are permitted (S₁) to forces that cause them (T₁), the other is immobilised, and
-forces in it (T₂) go into the table. As the parts know nothing of each other, motion and force are commanded each in
-its own, and no projection depends on units.
+The tip may move only in the table's plane. ``lw.change_of_basis`` decomposes the arm's mass matrix by that constraint:
+one part maps the permitted accelerations (S₁) to the forces that cause them (T₁); the other part is immobilised, and
+forces in it (T₂) press on the table. The two parts are decoupled, so motion and force are commanded separately, and no
+projection depends on units.
 
-Run it: an ordinary simulation, which knows of the table only as a force on the hand, checks that the tip stays on it,
-that the force is the one that was asked for, that it does no work, and that the circle is followed.
+Run it: an ordinary simulation, in which the table is only a force on the hand, checks that the tip stays on the table,
+that the force has the commanded value and does no work, and that the tip follows the circle.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TIP = np.array([0.0, 0.0, 0.3])  # in the hand's frame
 
 
 def build() -> lw.Model:
-    """A column that turns, an arm of two rods, and a hand with a wrist of two axes."""
+    """A rotating column, an arm of two rods, and a hand with a wrist of two axes."""
     builder = lw.Builder("wiper")
     rod = {"mass": 3.0, "com": (0.0, 0.0, 0.25), "inertia": (0.07, 0.07, 0.005)}
     up = lw.placement(xyz=(0.0, 0.0, 0.5))
@@ -37,7 +37,7 @@ def build() -> lw.Model:
 
 
 class Contact:
-    """The arm in one state on the table: what is known of tip and dynamics, and the change of basis."""
+    """The arm in one state on the table: kinematics of the tip, dynamics, and the change of basis."""
 
     def __init__(self, arm: lw.Model, q: np.ndarray, v: np.ndarray) -> None:
         self.pose = lw.forward_kinematics(arm, q, ["tip"])[0]
@@ -46,21 +46,21 @@ class Contact:
         self.drift = lw.jacobian_drift(arm, q, v, ["tip"], reference="local_world_aligned")[:3]
         self.M, self.bias = lw.mass_matrix(arm, q), lw.nonlinear_effects(arm, q, v)
         self.basis = lw.change_of_basis(self.M, T2=self.J[2:].T)
-        # The tip's height must not accelerate: u₀ in S₂ takes care of the drift, the rest is in S₁.
+        # The tip's height must not accelerate: u₀ in S₂ compensates the drift, the rest is in S₁.
         self.u0 = self.basis.S2[:, 0] * -self.drift[2]
 
     def control(self, acceleration: np.ndarray, force: float) -> np.ndarray:
         """Joint torques for an acceleration of the tip in the plane and a force of the table on it."""
         S1 = self.basis.S1
         along = acceleration - self.drift[:2] - self.J[:2] @ self.u0
-        # Among the accelerations of the arm that do this, the one that is least in the metric of the inertia.
+        # Of the arm's accelerations that achieve this, the smallest in the metric of the inertia.
         least = lw.change_of_basis(self.basis.inertia, T2=(self.J[:2] @ S1).T)
         alpha = least.S2 @ along
         beta = self.basis.inertia @ alpha
         return self.bias + self.M @ self.u0 + self.basis.T1 @ beta - self.basis.T2[:, 0] * force
 
     def force(self, torques: np.ndarray) -> float:
-        """What the table gives to the tip, upward."""
+        """The force of the table on the tip, upward."""
         applied = torques - self.bias - self.M @ self.u0
         return float(-self.basis.S2[:, 0] @ applied)
 

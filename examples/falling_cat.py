@@ -1,8 +1,8 @@
-"""A cat that falls on its back turns over in the air, with nothing to push against.
+"""A cat that falls on its back turns over in the air, without anything to push against.
 
-The cat is two halves on a spine that bends but does not twist (Kane and Scher 1969). It bends, swings the bend once
-around, and straightens: angular momentum is zero all the while, yet the cat has turned. Run it: the momentum stays zero
-to rounding, the centre of mass falls as a stone does, and the cat lands on its feet.
+The cat is two halves on a spine that bends but does not twist (Kane and Scher 1969). It bends, rotates the bend once
+around, and straightens: angular momentum is zero at all times, yet the cat has turned over. Run it: the momentum stays
+zero to rounding, the centre of mass falls freely, and the cat lands on its feet.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BEND, FALL = 1.45, 0.6  # rad, s
 
 
 def build() -> lw.Model:
-    """A chest that floats, and a rump on a spine that bends about y and z; four legs, a head."""
+    """A floating chest, and a rump on a spine that bends about y and z; four legs, a head."""
     builder = lw.Builder("cat")
     half = {"mass": 1.5, "inertia": (2.0e-3, 6.0e-3, 6.0e-3)}
     leg = {"mass": 0.1, "com": (0.0, 0.0, -0.06), "inertia": (1.2e-4, 1.2e-4, 1e-5)}
@@ -32,13 +32,13 @@ def build() -> lw.Model:
 
 
 def smooth(x: float) -> tuple[float, float]:
-    """From 0 to 1 and its slope, at rest at both ends."""
+    """A smooth step from 0 to 1 and its slope, at rest at both ends."""
     x = min(max(x, 0.0), 1.0)
     return x**3 * (10 - 15 * x + 6 * x**2), 30 * x**2 * (1 - x) ** 2
 
 
 class Spine:
-    """Muscles that follow a plan: bend in the first quarter of the fall, go round, straighten in the last."""
+    """Muscles that follow a plan: bend in the first quarter of the fall, rotate the bend, straighten in the last."""
 
     def plan(self, t: float) -> tuple[np.ndarray, np.ndarray]:
         (up, up_rate), (down, down_rate) = smooth(4 * t / FALL), smooth(4 * t / FALL - 3)
@@ -66,7 +66,7 @@ def main() -> int:
     moments = abs(path.v[:, 3:6]).max() * 6e-3
     stone = lw.centre_of_mass(cat, q) + np.outer(path.t**2, [0, 0, -9.81 / 2])
     off = abs(lw.centre_of_mass(cat, path.q) - stone).max()
-    up = lw.forward_kinematics(cat, path.q, ["chest", "rump"])[..., 2, 2]  # of each half's back, 1 when upright
+    up = lw.forward_kinematics(cat, path.q, ["chest", "rump"])[..., 2, 2]  # of each half's z axis, 1 when upright
     print(
         f"upright is 1: chest from {up[0, 0]:+.2f} to {up[-1, 0]:+.2f}, rump from {up[0, 1]:+.2f} to {up[-1, 1]:+.2f}"
     )

@@ -1,13 +1,13 @@
-"""A chain of 100 links is let go, falls on a floor and comes to rest there.
+"""A chain of 100 links is released, falls on a floor and comes to rest.
 
 It has 105 degrees of freedom, and a ball at each hinge and end that may touch the floor. Beyond 50 bodies contacts are
-solved by articulated bodies, whose cost grows with the number of links alone (docs/contact.md). Links do not touch each
-other.
+solved with the articulated-body algorithm, whose cost is linear in the number of links (docs/contact.md). Links do not
+touch each other.
 
-Run it, with the path of a picture if you like. It checks that the forces of the floor and the weight are the rate of
-the momentum, that no force pulls or leaves its cone, that no energy is gained, and that the chain comes to rest and the
-floor bears it. It also prints how far the momentum is from what these forces sum up to over time: that is the error of
-integration, which is smaller with shorter steps.
+Run it, optionally with the path of an image to write. It checks that the contact forces plus the weight are the rate of
+the momentum, that no force pulls or leaves its friction cone, that no energy is gained, and that the chain comes to
+rest and the floor carries its weight. It also prints the difference between the momentum and the time integral of these
+forces: the integration error, which is smaller with shorter steps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DT, DURATION, LEAN, HEIGHT = 0.002, 0.7, 75.0, 0.65  # s, degrees from the verti
 
 
 def chain() -> lw.Model:
-    """Thin rods below each other, hinged by turns about two axes; the first is free."""
+    """Thin rods in series, with hinges about two alternating axes; the first rod is free."""
     builder, each, mass = lw.Builder("chain"), LENGTH / LINKS, MASS / LINKS
     across, along = mass * (each**2 / 12.0 + BALL**2 / 4.0), mass * BALL**2 / 2.0
     own = {"mass": mass, "com": (0.0, 0.0, -0.5 * each), "inertia": (across, across, along)}
@@ -47,7 +47,7 @@ def main() -> int:
     forces, weight = motion.constraint_forces[..., :3], MASS * np.array(model.gravity)
     upward, across = forces[..., 2], np.linalg.norm(forces[..., :2], axis=-1)
     acting = forces.sum(axis=1) + weight
-    some = slice(0, None, 40)  # forces are those at the beginning of the step that follows
+    some = slice(0, None, 40)  # forces are those at the beginning of the following step
     q, v, a = motion.q[some], motion.v[some], motion.a[some]
     with lw.interpreted():
         dh_dq, dh_dv = lw.momentum_derivatives(model, q, v)

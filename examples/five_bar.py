@@ -1,8 +1,8 @@
-"""A five-bar linkage, driven by two motors, follows a circle: control through a closed loop, compiled.
+"""A five-bar linkage with two motors follows a circle: control through a closed loop, compiled.
 
-Two arms of two rods each meet at a hinge. Only the joints at the ground are driven. The law is written over NumPy
-arrays with linkwork's functions: what accelerations of the hinge cost in motor torques follows from the constrained
-dynamics itself, tried with one motor after the other. ``lw.compile`` makes one piece of machine code of it.
+Two arms of two rods each meet at a hinge. Only the joints at the ground are actuated. The law is written over NumPy
+arrays with linkwork's functions: the map from motor torques to accelerations of the hinge is found by evaluating the
+constrained dynamics with one motor after the other. ``lw.compile`` turns the law into machine code.
 
 Run it: the linkage must follow the circle, with its loop closed.
 """
@@ -40,7 +40,7 @@ MOTORS = np.array([0, 2])
 
 
 def goal(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where the hinge should be in the plane, with velocity and acceleration."""
+    """Desired position of the hinge in the plane, with velocity and acceleration."""
     c, s = np.cos(TURN * t), np.sin(TURN * t)
     along = np.stack([c, s])
     across = np.stack([-s, c])
@@ -48,7 +48,7 @@ def goal(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def law(t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Torques (4,) of which those of the motors are not zero."""
+    """Joint torques (4,), nonzero only for the motors."""
     place = lw.forward_kinematics(MODEL, q, ["left"])[0][:3, 3][[0, 2]]
     J = lw.jacobian(MODEL, q, TIP, reference="local_world_aligned")[[0, 2]]
     drift = lw.jacobian_drift(MODEL, q, v, TIP, reference="local_world_aligned")[[0, 2]]
@@ -56,7 +56,7 @@ def law(t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     wanted = change + STIFFNESS * (where - place) + DAMPING * (speed - J @ v)
 
     def caused(tau: np.ndarray) -> np.ndarray:
-        """How the hinge accelerates, its loop closed."""
+        """The acceleration of the hinge, with the loop closed."""
         a, _ = lw.constrained_dynamics(MODEL, q, v, tau, LOOP)
         return J @ a + drift
 
@@ -67,7 +67,7 @@ def law(t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def closed(q: np.ndarray) -> np.ndarray:
-    """A configuration near q in which the arms meet on the circle, by Newton's iteration."""
+    """A configuration near q in which the arms meet on the circle, by Newton's method."""
     for _ in range(50):
         left, right = (lw.forward_kinematics(MODEL, q, [name])[0][[0, 2], 3] for name in ("left", "right"))
         Jl, Jr = (lw.jacobian(MODEL, q, [name], reference="local_world_aligned")[[0, 2]] for name in ("left", "right"))

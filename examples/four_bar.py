@@ -1,8 +1,8 @@
 """A four-bar linkage: a motor turns the crank, and the loop of crank, coupler, rocker and ground stays closed.
 
-The linkage is a tree of three links whose end is held in place by two constraints. Run it: the loop does not open,
-the rocker's angle is the one that Freudenstein's equation gives for the crank's, and all the work of the motor is
-in the energy, so that the constraints have done none.
+The linkage is a tree of three links whose end is held in place by two constraints. Run it: the loop stays closed, the
+rocker's angle agrees with Freudenstein's equation, and the energy equals the work of the motor, so that the constraints
+have done no work.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOTOR = 1.5  # N m
 
 
 def build() -> lw.Model:
-    """Three rods in the plane y = 0; the end of the last has the frame "end", and is to be at "pivot"."""
+    """Three rods in the plane y = 0; the frame "end" of the last is to coincide with "pivot"."""
     builder = lw.Builder("four_bar")
     parent, x = "world", 0.0
     for name, length in (("crank", CRANK), ("coupler", COUPLER), ("rocker", ROCKER)):
@@ -32,7 +32,7 @@ def build() -> lw.Model:
 
 
 def angles(crank: np.ndarray) -> np.ndarray:
-    """The crank's, coupler's and rocker's angles in the plane (..., 3) for the crank's: where two circles meet."""
+    """Angles of crank, coupler and rocker in the plane (..., 3) from that of the crank: where two circles meet."""
     tip = CRANK * np.stack([np.cos(crank), np.sin(crank)], axis=-1)
     to = np.array([GROUND, 0.0]) - tip
     far = np.linalg.norm(to, axis=-1)
@@ -46,7 +46,7 @@ def angles(crank: np.ndarray) -> np.ndarray:
 def main() -> int:
     linkage = build()
     loop = [lw.PointOnPlane("end", "pivot", normal="x"), lw.PointOnPlane("end", "pivot", normal="z")]
-    q = -np.diff(angles(np.array(0.5)), prepend=0.0)  # a turn about y goes from z to x
+    q = -np.diff(angles(np.array(0.5)), prepend=0.0)  # a rotation about y is from z to x
     path = lw.simulate(
         linkage, q, np.zeros(3), 0.6, 1e-3, tau=[MOTOR, 0.0, 0.0], constraints=loop, integrator="runge_kutta_4"
     )

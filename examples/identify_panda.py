@@ -1,12 +1,12 @@
-"""A Panda's inertial parameters from noisy torques: least squares by the regressor, kept physically possible.
+"""A Panda's inertial parameters from noisy torques: least squares by the regressor, kept physically consistent.
 
 τ = Y(q, v, a) π is linear in ten numbers of each body (``lw.torque_regressor``). Torques of a random motion are
-measured with noise. So that every body stays possible, its parameters are those of a pseudo-inertia L Lᵀ, and the
-numbers of L are what is sought, by Gauss and Newton with the derivatives of that map (``lw.jacobian_of``). Many
-combinations leave no trace in torques; a weak pull to what was assumed before settles these.
+measured with noise. To keep every body physically consistent, its parameters are those of a pseudo-inertia L Lᵀ, and
+the unknowns are the numbers of L, found by Gauss-Newton with the derivatives of that map (``lw.jacobian_of``). Many
+combinations of parameters do not affect the torques; a weak regularisation towards the prior model determines these.
 
 Run it, with a URDF of the Panda or with the package example-robot-data installed. The identified model must predict
-torques of other motions several times better than the one assumed before.
+torques of other motions several times better than the prior model.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 
 import linkwork as lw
 
-SAMPLES, NOISE, PULL = 400, 0.05, 1e-2  # states, N m, of the parameters' own size
+SAMPLES, NOISE, PULL = 400, 0.05, 1e-2  # states, N m, relative to the parameters
 
 
 def panda() -> lw.Model:
-    """The model in the file that was named, or in the package of example robots."""
+    """The model of the file given as an argument, or of the package of example robots."""
     try:
         return lw.load(next((name for name in sys.argv[1:] if name.endswith(".urdf")), "panda"))
     except lw.FormatError as error:
@@ -32,10 +32,10 @@ LOWER = np.tril_indices(4)
 
 
 def parameters_of(numbers: np.ndarray) -> np.ndarray:
-    """The ten parameters of a body from the ten numbers of L, in ``model.inertial_parameters``' order."""
+    """The ten parameters of a body from the ten numbers of L, in the order of ``model.inertial_parameters``."""
     L = np.zeros_like(numbers, shape=(4, 4))
     L[LOWER] = numbers
-    P = L @ L.T  # second moments of the mass, first moments, mass
+    P = L @ L.T  # second moments of mass, first moments, mass
     second = P[:3, :3]
     inertia = np.trace(second) * np.eye(3) - second
     packed = inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]
@@ -57,7 +57,7 @@ def numbers_of(parameters: np.ndarray) -> np.ndarray:
 def main() -> int:
     given = panda()
     rng = np.random.default_rng(0)
-    exact = np.array([parameters_of(numbers_of(body)) for body in given.inertial_parameters])  # as far as possible
+    exact = np.array([parameters_of(numbers_of(body)) for body in given.inertial_parameters])  # made consistent
     true = lw.with_inertial_parameters(given, exact)
     wrong = exact.copy()
     scale = rng.uniform(0.8, 1.25, len(exact))
@@ -71,7 +71,7 @@ def main() -> int:
     q, v, a = motion(SAMPLES)
     measured = lw.inverse_dynamics(true, q, v, a) + NOISE * rng.normal(size=v.shape)
     Y = lw.torque_regressor(assumed, q, v, a).reshape(-1, wrong.size)
-    rotors = lw.inverse_dynamics(assumed, q, v, a).ravel() - Y @ wrong.ravel()  # what is not among the parameters
+    rotors = lw.inverse_dynamics(assumed, q, v, a).ravel() - Y @ wrong.ravel()  # torques of the rotors
     body = lw.compile(parameters_of, numbers=10)
     change = lw.jacobian_of(body)
     theta = np.array([numbers_of(each) for each in wrong])

@@ -1,10 +1,10 @@
-"""An acrobot swings itself up by iLQR: one weak motor at its elbow, nothing at its shoulder.
+"""An acrobot swings itself up by iLQR: one weak motor at its elbow, none at its shoulder.
 
-Each round linearises all 400 steps of the trajectory in one call (``lw.linearise``), runs the Riccati recursion
-backwards, and tries eleven step lengths at once, one a trajectory of a single rollout whose compiled law holds the
-feedback.
+Each iteration linearises all 400 steps of the trajectory in one call (``lw.linearise``), runs the Riccati recursion
+backwards, and tries eleven step lengths at once, each as one trajectory of a single rollout whose compiled law includes
+the feedback.
 
-Run it: the acrobot must come to stand upright, to 0.05 rad and rad/s.
+Run it: the acrobot must end standing upright, to 0.05 rad and rad/s.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import linkwork as lw
 
 DT, STEPS, ROUNDS = 0.0125, 400, 100
-LENGTHS = 2.0 ** -np.arange(11.0)  # of a step towards the new torques
+LENGTHS = 2.0 ** -np.arange(11.0)  # step lengths towards the new torques
 UPRIGHT = np.array([np.pi, 0.0, 0.0, 0.0])
 RUNNING, FINAL, EFFORT = np.array([0.01, 0.01, 0.01, 0.01]), 400.0 * np.array([1.0, 1.0, 0.3, 0.3]), 0.02
 
@@ -32,19 +32,19 @@ def acrobot() -> lw.Model:
 
 
 def feedback(t, q, v, torque, change, gain, around, length):  # type: ignore[no-untyped-def]
-    """The elbow's torque along a trajectory, moved towards better ones."""
+    """The elbow's torque: that of a trajectory, plus a step of the given length towards the new one, with feedback."""
     off = np.concatenate([q, v]) - around
     return np.stack([0.0, torque + length * change + gain @ off])
 
 
 def price(t, q, v, tau):  # type: ignore[no-untyped-def]
-    """Of a step."""
+    """The cost of a step."""
     off = np.concatenate([q, v]) - UPRIGHT
     return 0.5 * DT * (RUNNING @ (off * off) + EFFORT * tau[1] * tau[1])
 
 
 def backward(A: np.ndarray, B: np.ndarray, x: np.ndarray, u: np.ndarray, damping: float) -> tuple[np.ndarray, ...]:
-    """The changes of torque (T,) and gains (T, 4) of the best reaction to the linearised steps."""
+    """The changes of torque (T,) and gains (T, 4) of the optimal feedback for the linearised steps."""
     V, s = np.diag(FINAL), FINAL * (x[-1] - UPRIGHT)
     changes, gains = np.empty(STEPS), np.empty((STEPS, 4))
     for k in reversed(range(STEPS)):

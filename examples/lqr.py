@@ -1,10 +1,10 @@
-"""LQR balances a cart-pole, an acrobot, and a humanoid on one foot: gains from one step linearised (``lw.linearise``).
+"""LQR balances a cart-pole, an acrobot, and a humanoid on one foot: gains from one linearised step (``lw.linearise``).
 
-The discrete Riccati equation is iterated with A and B of the very step that the simulation takes, so that the gains fit
-it exactly. The law is compiled into the rollout, from many starts at once.
+The discrete Riccati equation is iterated with A and B of exactly the step that the simulation takes, so that the gains
+fit it exactly. The law is compiled into the rollout, which starts from many states at once.
 
-The humanoid stands on a foot that is not fixed to the ground, though the model takes it to be: so the reaction force
-must stay within the sole, which is asked of every state of every run.
+The model fixes the humanoid's foot to the ground, but a real foot would not be fixed: so the centre of pressure must
+stay within the sole, which is checked in every state of every run.
 
 Run it: all three must come to rest upright from all starts near it, and the foot must not tip.
 """
@@ -18,11 +18,11 @@ import numpy as np
 import linkwork as lw
 
 DT, STEPS = 0.01, 1000  # s
-SOLE = np.array([0.12, 0.04])  # m: half of its length and breadth
+SOLE = np.array([0.12, 0.04])  # m: half of its length and width
 
 
 def cart_pole() -> tuple[lw.Model, np.ndarray, np.ndarray]:
-    """The model, where it stands, and which joints have motors."""
+    """The model, its upright configuration, and which joints have motors."""
     builder = lw.Builder("cart_pole")
     builder.add_body("cart", joint=lw.joints.Prismatic("x"), mass=1.0, inertia=(0.01, 0.01, 0.01))
     pole = {"mass": 0.2, "com": (0.0, 0.0, -0.5), "inertia": (0.02, 0.02, 1e-4)}
@@ -39,7 +39,7 @@ def acrobot() -> tuple[lw.Model, np.ndarray, np.ndarray]:
 
 
 def one_foot() -> tuple[lw.Model, np.ndarray, np.ndarray]:
-    """A humanoid of 62 kg, from the foot that it stands on."""
+    """A humanoid of 62 kg, with the standing foot as its root."""
     builder = lw.Builder("humanoid on one foot")
     slim = (0.12, 0.12, 0.01)
     x, y = lw.joints.Revolute("x"), lw.joints.Revolute("y")
@@ -62,7 +62,7 @@ def one_foot() -> tuple[lw.Model, np.ndarray, np.ndarray]:
 
 
 def balanced(model: lw.Model) -> np.ndarray:
-    """The configuration near the neutral one in which the foot bears the weight at its middle."""
+    """The configuration near the neutral one in which the centre of pressure is at the foot's centre."""
     q, least = lw.neutral(model), np.eye(model.nv)
     for _ in range(30):
         off = lw.centre_of_mass(model, q)[:2]
@@ -75,7 +75,7 @@ def balanced(model: lw.Model) -> np.ndarray:
 
 
 def pressures(model: lw.Model, q: np.ndarray, v: np.ndarray, law: lw.CompiledFunction) -> np.ndarray:
-    """Where (..., 2), m from the foot's middle, the ground bears it in states under the law."""
+    """Centres of pressure (..., 2), m from the foot's centre, in states under the law."""
     tau = law(0.0, q, v)
     _, wrenches = lw.forward_dynamics_and_reactions(model, q, v, tau)
     place = lw.forward_kinematics(model, q, ["ankle"])[..., 0, :, :]
@@ -86,7 +86,7 @@ def pressures(model: lw.Model, q: np.ndarray, v: np.ndarray, law: lw.CompiledFun
 
 
 def gains(A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray) -> np.ndarray:
-    """K of u = -K x, by the Riccati equation, iterated until it stays."""
+    """K of u = -K x, by the Riccati equation, iterated until it converges."""
     P = Q
     for _ in range(20_000):
         K = np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
@@ -101,7 +101,7 @@ def main() -> int:
     good = True
     for build, near, price in ((cart_pole, 0.3, 0.1), (acrobot, 0.01, 0.1), (one_foot, 0.01, 0.001)):
         model, upright, motors = build()
-        held = lw.gravity_torques(model, upright)  # none where no motor is
+        held = lw.gravity_torques(model, upright)  # zero where there is no motor
         A, B = lw.linearise(model, upright, np.zeros(model.nv), held, dt=DT)
         driven = B[:, motors > 0.0]
         K = gains(A, driven, np.diag([1.0] * model.nv + [0.1] * model.nv), price * np.eye(driven.shape[1]))

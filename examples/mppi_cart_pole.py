@@ -1,9 +1,9 @@
-"""Model-predictive path integral control swings up a cart-pole: 4,096 sampled futures in every control step.
+"""Model-predictive path integral control swings up a cart-pole: 4,096 sampled rollouts in every control step.
 
-Each future is a rollout in machine code with forces of its own over time; the cost is a compiled function, summed along
-each trajectory without any state being kept (``record=0``). The forces are averaged with weights exp(-cost / λ).
+Each sample is a rollout in machine code with its own forces over time; the cost is a compiled function, summed along
+each trajectory without storing any state (``record=0``). The forces are averaged with weights exp(-cost / λ).
 
-Run it: the pole must stand upright at the end, with the cart near the middle. The rate of control is printed.
+Run it: the pole must stand upright at the end, with the cart near the middle. The control rate is printed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MODEL = build()
 
 
 def cost(t: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """Of one step: the pole upright, the cart in the middle, all at rest, with little force."""
+    """The cost of one step: the pole upright, the cart in the middle, everything at rest, with little force."""
     up = 1.0 + np.cos(q[1])  # 0 upright, 2 hanging
     return 10.0 * up * up + 1.5 * q[0] * q[0] + 0.1 * v[0] * v[0] + 0.1 * v[1] * v[1] * (2.0 - up) + 0.002 * tau @ tau
 

@@ -1,11 +1,11 @@
-"""A Panda reaches around an obstacle by sampling: 4,096 futures in every control step, in machine code.
+"""A Panda reaches around an obstacle by sampling: 4,096 rollouts in every control step, in machine code.
 
-Model-predictive path integral control over joint velocities. A compiled law makes torques of them inside each rollout,
-by inverse dynamics; a compiled cost looks at the hand, and at how deep hand and elbow are in a sphere that
-stands in the straight way. Nothing is kept of a rollout but its cost (``record=0``).
+Model-predictive path integral control over joint velocities. Inside each rollout a compiled law turns them into
+torques, by inverse dynamics; a compiled cost depends on the position of the hand, and on the penetration of hand and
+elbow into a sphere on the straight path. Only the cost of a rollout is kept (``record=0``).
 
-Run it, with a URDF of the Panda or with the package example-robot-data installed. The hand must get there, and neither
-it nor the elbow may touch the sphere. The rate of control is printed.
+Run it, with a URDF of the Panda or with the package example-robot-data installed. The hand must reach its target, and
+neither it nor the elbow may touch the sphere. The control rate is printed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ARM = 7
 
 
 def panda() -> lw.Model:
-    """The model in the file that was named, or in the package of example robots."""
+    """The model of the file given as an argument, or of the package of example robots."""
     try:
         return lw.load(next((name for name in sys.argv[1:] if name.endswith(".urdf")), "panda"))
     except lw.FormatError as error:
@@ -41,13 +41,13 @@ SPHERE = 0.5 * (START + TARGET) + np.array([-0.02, 0.0, 0.02])
 
 
 def law(t: np.ndarray, q: np.ndarray, v: np.ndarray, speed: np.ndarray) -> np.ndarray:
-    """Torques by which the joints take up velocities (7,); the fingers stay where they are."""
+    """Torques with which the joints reach velocities (7,); the fingers stay where they are."""
     wanted = np.concatenate([speed, -5.0 * q[ARM:]])
     return lw.inverse_dynamics(MODEL, q, v, (wanted - v) / TAKE_UP)
 
 
 def cost(t: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """Of one step."""
+    """The cost of one step."""
     places = lw.forward_kinematics(MODEL, q, POINTS)[:, :3, 3]
     off = np.linalg.norm(places[0] - TARGET)
     deep = np.maximum(RADIUS + CLEAR - np.linalg.norm(places - SPHERE, axis=1), 0.0)
@@ -77,7 +77,7 @@ def main() -> int:
             parameters=(speeds,),
             cost=price,
             friction=False,
-            constraints=(),  # of the fingers, which do not matter here
+            constraints=(),  # those of the fingers do not matter here
         )
         assert found.cost is not None
         weights = np.exp(-(found.cost - found.cost.min()) / (LAMBDA * HORIZON))

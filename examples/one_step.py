@@ -1,11 +1,11 @@
-"""A G1 makes a step: it shifts its weight onto the left foot, swings the right one forward, and stands on both again.
+"""A G1 takes a step: it shifts its weight to the left foot, swings the right one forward, and stands on both again.
 
-Each sole has a small ball at its four corners, which may touch the floor (``lw.Contact``). A whole-body controller
-relies on both soles, then on the left one alone while the right foot follows a path through the air, then on both.
+Each sole has a small ball at its four corners, which may touch the floor (``lw.Contact``). The supports of a whole-body
+controller are both soles, then the left one alone while the right foot follows a path through the air, then both.
 
-Run it, with the path of a picture if you like. It checks that the right foot bears nothing in the air and lands where
-it is to, that the left one stays, that all forces push and lie in their cones, and that the robot ends standing between
-its feet.
+Run it, optionally with the path of an image to write. It checks that the right foot carries no load in the air and
+lands at its target, that the left one does not move, that all contact forces push and lie in their friction cones, and
+that the robot ends standing between its feet.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main() -> int:
         soles, _ = lw.contact_points(robot, q, touching)
         com, foot = lw.centre_of_mass(robot, q), lw.forward_kinematics(robot, q, [RIGHT])[0]
 
-    # the centre of mass: over the left sole, there while the other foot swings, and between both
+    # the centre of mass moves over the left sole, stays there while the other foot swings, and then between both
     left, right = soles[:4].mean(axis=0), soles[4:].mean(axis=0) + np.array([LENGTH, 0.0, 0.0])
     over = np.array([*left[:2], com[2] - SINK])
     between = np.array([*(0.5 * (left + right))[:2], com[2] - SINK])

@@ -1,9 +1,8 @@
-"""A joint of your own: a trolley on an elliptic track, written outside the package, in one small class.
+"""A joint of your own: a trolley on an elliptic track, defined outside the package, in one small class.
 
-The trolley's frame follows the track and turns with it: x along the track, z across it. Its motion subspace
-varies with q, so the joint gives a bias as well. Everything else, the dynamics of whatever hangs from the trolley
-included, comes from linkwork's algorithms. Run it: it checks that the power put in is the rate at which the energy
-grows.
+The trolley's frame follows the track and turns with it: x along the track, z across it. Its motion subspace varies with
+q, so the joint also has a bias. Everything else, including the dynamics of the mechanism that hangs from the trolley,
+comes from linkwork's algorithms. Run it: it checks that the input power is the rate of change of the energy.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ class EllipseTrack(lw.joints.Joint):
     def transform(self, q: Coordinates) -> Transform:
         sine, cosine = sin_cos(q[0])
         _, _, tx, tz = self._track(q[0])
-        # Columns: the tangent, y, and what completes them.
+        # Columns: the tangent, y, and their completion to a right-handed frame.
         return Transform(
             Mat3(tx, 0.0, -tz, 0.0, 1.0, 0.0, tz, 0.0, tx), Vec3(self.width * cosine, 0.0, self.height * sine)
         )
 
     def subspace(self, q: Coordinates) -> Subspace:
-        """The trolley moves along its own x at ds/dq, and turns about y as the tangent does."""
+        """The trolley moves along its own x at ds/dq, and rotates about y with the tangent."""
         speed, turn, _, _ = self._track(q[0])
         return Columns([Motion(Vec3(speed, 0.0, 0.0), Vec3(0.0, turn, 0.0))])
 
     def bias(self, q: Coordinates, v: Coordinates) -> Motion:
-        """dS/dq v²: how the columns change along the track."""
+        """dS/dq v²: the change of the columns along the track."""
         sine, cosine = sin_cos(q[0])
         a, b = self.width, self.height
         speed, turn, _, _ = self._track(q[0])
@@ -47,7 +46,7 @@ class EllipseTrack(lw.joints.Joint):
         return Motion(Vec3(stretch, 0.0, 0.0), Vec3(0.0, -2.0 * turn * stretch / speed, 0.0)) * (v[0] * v[0])
 
     def _track(self, q: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-        """ds/dq, the turn about y for each dq, and the unit tangent's x and z."""
+        """ds/dq, the rotation about y per dq, and the unit tangent's x and z."""
         sine, cosine = sin_cos(q)
         dx, dz = -self.width * sine, self.height * cosine
         speed = sqrt(dx * dx + dz * dz)
@@ -55,7 +54,7 @@ class EllipseTrack(lw.joints.Joint):
 
 
 def build() -> lw.Model:
-    """The trolley with a double pendulum under it."""
+    """The trolley with a double pendulum below it."""
     builder = lw.Builder("trolley")
     builder.add_body("trolley", joint=EllipseTrack(), mass=5.0, inertia=(0.1, 0.2, 0.2), joint_name="track")
     rod = {"mass": 1.0, "com": (0.0, 0.0, -0.5), "inertia": (0.09, 0.09, 0.001)}
@@ -73,7 +72,7 @@ def main() -> int:
     torques = abs(lw.inverse_dynamics(model, q, v, a) - tau).max()
     methods = abs(lw.forward_dynamics(model, q, v, tau, method="composite_body") - a).max() / abs(a).max()
 
-    # The energy a little later and a little earlier, along the motion that a describes.
+    # The energy a little later and a little earlier, along the motion with acceleration a.
     h = 1e-6
     after = lw.integrate(model, q, h * v + 0.5 * h * h * a), v + h * a
     before = lw.integrate(model, q, -h * v + 0.5 * h * h * a), v - h * a

@@ -1,7 +1,7 @@
-"""A control law of one's own in 20 lines, compiled, against linkwork's operational-space controller.
+"""A control law of your own in 20 lines, compiled, against linkwork's operational-space controller.
 
-The hand of a humanoid follows a point, and what motion is left keeps the posture: the law of Chang and Khatib's paper,
-written over NumPy arrays. ``lw.compile`` makes machine code of it, for one state or for thousands.
+The hand of a humanoid follows a point, and the remaining motion keeps the posture: the law of Chang and Khatib's paper,
+written over NumPy arrays. ``lw.compile`` turns it into machine code, for one state or for thousands.
 
 Run it: both laws must give the same torques.
 """
@@ -22,7 +22,7 @@ SPRINGS = 25.0 * lw.mass_matrix(MODEL, HOME).diagonal()
 
 
 def law(q: np.ndarray, v: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Torques (nv,) for a hand on a spring and damper of a unit mass, over the posture in its null space."""
+    """Torques (nv,) for a hand like a unit mass on a spring and a damper, with the posture in its null space."""
     J = lw.jacobian(MODEL, q, [HAND], reference="local_world_aligned")
     drift = lw.jacobian_drift(MODEL, q, v, [HAND], reference="local_world_aligned")
     place = lw.forward_kinematics(MODEL, q, ["left_hand"])[0]
@@ -35,7 +35,7 @@ def law(q: np.ndarray, v: np.ndarray, target: np.ndarray) -> np.ndarray:
     force = np.linalg.solve(mobility, wanted - drift)
 
     posture = SPRINGS * lw.difference(MODEL, q, HOME) - 10.0 * (M @ v)
-    felt = np.linalg.solve(mobility, half.T @ np.linalg.solve(L, posture))  # at the hand
+    felt = np.linalg.solve(mobility, half.T @ np.linalg.solve(L, posture))  # the posture's effect at the hand
     return h + MODEL.damping * v + J.T @ (force - felt) + posture
 
 

@@ -1,11 +1,12 @@
-"""A Panda reaches for a place, and keeps its elbow up while it does.
+"""A Panda reaches for a target, and keeps its elbow up meanwhile.
 
-The hand has two orders of strict priority: first to be where a minimum-jerk path says, then to point straight down.
-What is left of the seven joints keeps to a posture. The hand starts 5 cm off its path: there is an error to watch.
+The hand has two tasks in strict priority: first to follow a minimum-jerk path, then to point straight down. The
+remaining freedom of the seven joints keeps a posture. The hand starts 5 cm off its path, so that there is an error to
+observe.
 
-Run it, with a URDF of the Panda or with the package example-robot-data installed. It checks that the error dies out as
-a critically damped spring says it does, that the posture never accelerates the hand, that no torque is beyond the
-robot's limits, and that the work of the joints is the energy gained.
+Run it, with a URDF of the Panda or with the package example-robot-data installed. It checks that the error decays like
+that of a critically damped spring, that the posture never accelerates the hand, that no torque exceeds the robot's
+limits, and that the work of the joints equals the energy gained.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ STIFFNESS, DURATION, STEP = 100.0, 2.0, 2e-3  # 1/s², s, s
 
 
 def panda() -> lw.Model:
-    """The model in the file that was named, or in the package of example robots."""
+    """The model of the file given as an argument, or of the package of example robots."""
     try:
         return lw.load(next((name for name in sys.argv[1:] if name.endswith(".urdf")), "panda"))
     except lw.FormatError as error:
@@ -37,7 +38,7 @@ def main() -> int:
     reach = lw.control.Task(lw.Point("panda_hand", axes="position"), path, STIFFNESS)
     point_down = lw.control.Task(lw.Point("panda_hand", axes="rotation"), down, STIFFNESS)
     controller = lw.control.OperationalSpaceController(arm, [reach, point_down], lw.control.Posture(READY))
-    with warnings.catch_warnings():  # the fingers are left alone, and may go where they like
+    with warnings.catch_warnings():  # the fingers are not controlled, and may leave their range
         warnings.filterwarnings("ignore", ".* ran out of its range")
         options = {"integrator": "runge_kutta_4", "constraints": ()}
         motion = lw.simulate(arm, READY, np.zeros(9), DURATION, STEP, torque=controller, **options)

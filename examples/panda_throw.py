@@ -1,11 +1,12 @@
-"""A Panda throws a ball into a bucket that it cannot reach, by the gradient of where the ball lands.
+"""A Panda throws a ball into a bucket that it cannot reach, by the gradient of the landing point.
 
-The joints' weight is borne, and they are pulled along six knots by PD gains, inside one rollout. A compiled function
-says where a ball that the hand lets go in a state comes down; its derivative (``lw.vjp``) is pulled back through all
-steps of the rollout to the knots (``Rollout.pullback``), and SciPy's L-BFGS-B follows it, within the joints' limits.
+Inside one rollout, gravity is compensated and the joints follow a path through six knots by PD control. A compiled
+function computes where a ball released by the hand in a given state lands; its derivative (``lw.vjp``) is propagated
+backward through all steps of the rollout to the knots (``Rollout.pullback``), and SciPy's L-BFGS-B minimises the error
+with it, within the joint limits.
 
 Run it, with a URDF of the Panda or with the package example-robot-data installed. The ball must land within a
-centimetre of the bucket's middle. The rate of gradients is printed.
+centimetre of the bucket's centre. The rate of gradients is printed.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ import linkwork as lw
 DT, STEPS, KNOTS, ARM = 0.005, 120, 6, 7  # s
 READY = np.array([0.0, -0.9, 0.0, -2.6, 0.0, 1.9, 0.8, 0.0, 0.0])  # seven joints, two fingers
 BUCKET = np.array([1.7, 0.5])  # m, on the floor
-FAST = 20.0  # 1/s: how the joints follow
+FAST = 20.0  # 1/s: bandwidth of the joint control
 
 
 def panda() -> lw.Model:
-    """The model in the file that was named, or in the package of example robots."""
+    """The model of the file given as an argument, or of the package of example robots."""
     try:
         return lw.load(next((name for name in sys.argv[1:] if name.endswith(".urdf")), "panda"))
     except lw.FormatError as error:
@@ -36,7 +37,7 @@ MODEL = panda()
 
 
 def landing(q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Where (2,) a ball comes down that the hand lets go in this state."""
+    """The landing point (2,) of a ball released by the hand in this state."""
     place = lw.forward_kinematics(MODEL, q, ["panda_hand"])[0, :3, 3]
     speed = lw.frame_velocity(MODEL, q, v, ["panda_hand"], "local_world_aligned")[0, :3]
     rise = speed[2] / 9.81
@@ -48,7 +49,7 @@ def main() -> int:
     pulled = lw.vjp(lands)
     borne = lw.compile(lambda t, q, v: lw.gravity_torques(MODEL, q), t=(), q=MODEL.nq, v=MODEL.nv)
     rows = np.linspace(0.0, KNOTS - 1.0, STEPS)
-    shares = np.maximum(0.0, 1.0 - np.abs(rows[:, None] - np.arange(KNOTS)))  # (T, KNOTS): straight lines between knots
+    shares = np.maximum(0.0, 1.0 - np.abs(rows[:, None] - np.arange(KNOTS)))  # (T, KNOTS): linear interpolation
     inertia = lw.mass_matrix(MODEL, READY).diagonal()
     pull = {"kp": FAST**2 * inertia, "kd": 2.0 * FAST * inertia, "torque": borne}
     calls = 0
@@ -68,7 +69,7 @@ def main() -> int:
         bends = np.diff(knots, axis=0, prepend=READY[None, :ARM])
         value = 0.5 * miss @ miss + 0.002 * (bends * bends).sum()
         _, (dq, dv) = pulled(run.q[-1], run.v[-1], miss)
-        none = np.zeros((STEPS, MODEL.nv))  # nothing is asked of the states before the last
+        none = np.zeros((STEPS, MODEL.nv))  # the loss does not depend on states before the last
         back = run.pullback(q=np.vstack([none, dq]), v=np.vstack([none, dv]))
         gradient = shares.T @ (back.parts["q_target"].reshape(STEPS, -1)[:, :ARM])
         gradient += 0.004 * (bends - np.vstack([bends[1:], np.zeros(ARM)]))

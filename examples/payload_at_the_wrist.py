@@ -1,7 +1,7 @@
-"""Panda holds a weight: the torques that this takes, what is left of its motors, and what its wrist bears.
+"""Panda holds a weight: the torques that this takes, the motors' remaining capacity, and the load on its wrist.
 
-The weight is put into the hand in two ways, as a body that the hand holds and as a force at the hand; at rest both are
-the same. Run it: it checks that they are, and that the wrist bears the weight of hand and load.
+The weight is modelled in two ways, as a body held by the hand and as a force at the hand; at rest both are equivalent.
+Run it: it checks that they are, and that the wrist carries the weight of hand and load.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ READY = {"panda_joint2": -0.6, "panda_joint4": -2.2, "panda_joint6": 1.6, "panda
 
 
 def main() -> int:
-    robot = lw.load("panda").locked({"panda_finger_joint1": 0.02})  # the other finger moves with it
+    robot = lw.load("panda").locked({"panda_finger_joint1": 0.02})  # the other finger is coupled to it
     q, still = robot.configuration(READY), np.zeros(robot.nv)
     loaded = robot.with_payload("panda_hand_tcp", WEIGHT, com=(0.0, 0.0, 0.05))
 

@@ -1,8 +1,9 @@
-"""A pendulum against its closed form: a quarter of its period after it was let go, it is at its lowest point.
+"""A pendulum against its closed form: a quarter of its period after release it is at its lowest point.
 
-The period of a rod that swings by the angle θ₀ is 2π/ω / agm(1, cos θ₀/2), with ω the rate of its small swings and agm
-the arithmetic-geometric mean (Gauss); below, its speed is 2ω sin θ₀/2. Run it: integrators swing through a quarter with
-steps halved, and the error at the end falls as the order of each says.
+The period of a rod that swings with amplitude θ₀ is 2π/ω / agm(1, cos θ₀/2), with ω the angular frequency of small
+oscillations and agm the arithmetic-geometric mean (Gauss); at the bottom, its angular velocity is 2ω sin θ₀/2. Run it:
+each integrator computes a quarter of a period with ever smaller steps, and the final error falls according to its
+order.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 import linkwork as lw
 
-START = 2.5  # rad, far up
+START = 2.5  # rad, high up
 
 
 def mean(a: float, b: float) -> float:

@@ -1,8 +1,8 @@
-"""Ten thousand arms that swing and come to rest, each from its own state and with its own damping.
+"""Ten thousand arms swing and come to rest, each from its own state and with its own damping.
 
-``lw.rollout`` computes all of them at once: dynamics, damping, integration and the loop over time are one piece of
-machine code. Only every 20th state is kept. Run it: it checks that each arm has lost the energy that its dampers took,
-∫ Σ d v² dt, and that none ever gained any.
+``lw.rollout`` computes all of them at once: dynamics, damping, integration and the time loop are one piece of machine
+code. Only every 20th state is kept. Run it: it checks that each arm has lost the energy dissipated by its dampers, ∫ Σ
+d v² dt, and that none ever gained any.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main() -> int:
     q, v = lw.random_state(arm, rng, shape=ARMS)
     damping = rng.uniform(1.0, 3.0, size=(ARMS, arm.nv))  # N m s/rad
 
-    lw.rollout(arm, q[:8], v[:8], dt=DT, steps=1, damping=damping[:8])  # makes the code
+    lw.rollout(arm, q[:8], v[:8], dt=DT, steps=1, damping=damping[:8])  # compiles the code
     start = time.perf_counter()
     t, q, v = lw.rollout(arm, q, v, dt=DT, steps=STEPS, record=EVERY, damping=damping)
     seconds = time.perf_counter() - start

@@ -1,11 +1,12 @@
-"""A map of what a Panda reaches: at each place of a vertical plane, the share of directions that its hand can take.
+"""A map of a Panda's reach: at each point of a vertical plane, the fraction of orientations that its hand can take.
 
-Places on a grid, each with orientations spread evenly over all rotations: every pose is a problem of inverse
-kinematics, and all of them are one call. Where none is found from any start, the pose counts as out of reach.
+There is a grid of points, each with orientations spread evenly over all rotations. Every pose is a problem of inverse
+kinematics, and all of them are solved in one call. If no solution is found from any start, the pose counts as out of
+reach.
 
 Run it, with the package example-robot-data installed: ``python examples/reachability.py 1000000 map.png`` for a million
-poses and a picture; 2,048 poses by default, and the map as text. What is found must be where it was asked for, within
-the joints' limits; nothing is found farther away than the arm is long, and near the shoulder's height most of it is.
+poses and an image; 2,048 poses by default, and the map as text. Every solution must reach its pose within the joint
+limits; no pose farther away than the length of the arm is reached, and near the shoulder's height most are.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ import linkwork as lw
 
 HAND = "panda_hand_tcp"
 SHOULDER, LENGTH = np.array([0.0, 0.0, 0.333]), 0.316 + 0.384 + 0.088 + 0.107 + 0.1034  # m, stretched out
-WIDE, LOW, HIGH = 1.1, -0.7, 1.4  # m, of the map
+WIDE, LOW, HIGH = 1.1, -0.7, 1.4  # m, extent of the map
 
 
 def panda() -> lw.Model:
-    """The model in the package of example robots."""
+    """The model of the package of example robots."""
     try:
         return lw.load("panda")
     except lw.FormatError as error:
@@ -31,7 +32,7 @@ def panda() -> lw.Model:
 
 
 def rotations(count: int) -> np.ndarray:
-    """(count, 3, 3), spread evenly: unit quaternions of three sequences of multiples, by Shoemake's formula."""
+    """(count, 3, 3), spread evenly: unit quaternions of three low-discrepancy sequences, by Shoemake's formula."""
     share, *angles = np.modf(0.5 + np.arange(count)[:, None] * 1.2207440846057596 ** -np.arange(1.0, 4.0))[0].T
     (a, b), small, large = 2.0 * np.pi * np.array(angles), np.sqrt(1.0 - share), np.sqrt(share)
     x, y, z, w = small * np.sin(a), small * np.cos(a), large * np.sin(b), large * np.cos(b)
@@ -65,7 +66,7 @@ def main(count: int, picture: str | None) -> int:
     targets[..., :3, :3], targets[..., 3, 3] = turns[:, None], 1.0
     targets[..., 0, 3], targets[..., 2, 3] = x[:, None, None], z[:, None, None, None]
 
-    lw.inverse_kinematics(arm, targets[0, 0, :2], [HAND])  # makes the code, or finds it on disk
+    lw.inverse_kinematics(arm, targets[0, 0, :2], [HAND])  # compiles the code, or loads it from disk
     began = time.perf_counter()
     found = lw.inverse_kinematics(arm, targets, [HAND])
     spent = time.perf_counter() - began

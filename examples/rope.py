@@ -1,8 +1,8 @@
-"""A rope of 1,000 links, 2,000 degrees of freedom, swings in the mode that Bernoulli and Bessel found.
+"""A rope of 1,000 links, 2,000 degrees of freedom, swings in the mode found by Bernoulli and Bessel.
 
-A hanging rope of length L swings slowest as x = A J₀(j √(1 - s/L)) cos ωt, at s from its top, with j = 2.4048 the first
-zero of J₀ and ω = j/2 √(g/L). Run it: the rope begins in that shape, and half a period later it must be its own mirror
-image.
+The slowest mode of a hanging rope of length L is x = A J₀(j √(1 - s/L)) cos ωt, at the distance s from its top, with j
+= 2.4048 the first zero of J₀ and ω = j/2 √(g/L). Run it: the rope begins in that shape, and half a period later it must
+be its own mirror image.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main() -> int:
     rope = lw.mechanisms.rope(LINKS, length=LENGTH)
     along = np.linspace(0.0, 1.0, LINKS + 1)
     sideways = SWING * (bessel(ZERO * np.sqrt(1.0 - along)) - bessel(np.array(ZERO)))
-    tilt = -np.arcsin(np.diff(sideways) * LINKS / LENGTH)  # of each link about y, against the world
+    tilt = -np.arcsin(np.diff(sideways) * LINKS / LENGTH)  # angle of each link about y, with respect to the world
     q = np.zeros(rope.nq)
     q[1::2] = np.diff(tilt, prepend=0.0)
 
@@ -41,7 +41,7 @@ def main() -> int:
     for name, way in (("tip", tips), ("middle", middles)):
         print(f"the {name} goes from {way[0, 0]:+.5f} to {way[-1, 0]:+.5f} m")
     kinetic, potential = path.energy
-    swing = potential[0] - lw.energy(rope, lw.neutral(rope), np.zeros(rope.nv))[1]  # what it has to swing with
+    swing = potential[0] - lw.energy(rope, lw.neutral(rope), np.zeros(rope.nv))[1]  # the energy of the swing
     drift = float(np.ptp(kinetic + potential) / swing)
     print(f"mirrored to {max(errors):.1e}; energy kept to {drift:.1e} of the {swing * 1e3:.2f} mJ of the swing")
     if len(sys.argv) > 1:

@@ -1,13 +1,14 @@
 """A G1 squats, waves and rises again, on a floor that pushes and never pulls.
 
-Each sole has a small ball at its four corners, as its file has it, and these may touch the floor (``lw.Contact``). A
-whole-body controller, asked 125 times a second, lets the centre of mass go down and up again and keeps the torso
-upright; beneath that the right hand waves, and the other joints keep their posture. Nothing holds the robot but its
-soles: the controller chooses forces inside narrower cones than the floor's, and torques that the motors can give.
+Each sole has a small ball at its four corners, as in its file, and these may touch the floor (``lw.Contact``). A
+whole-body controller, called 125 times a second, lowers and raises the centre of mass and keeps the torso upright; with
+lower priority the right hand waves, and the other joints keep their posture. Nothing holds the robot but its soles: the
+controller chooses contact forces inside narrower friction cones than the floor's, and torques within the motors'
+limits.
 
-Run it, with the path of a picture if you like. It checks that the floor pushes within its cones and bears the weight,
-that the soles stay where they are, that no torque is beyond its limit, and that centre of mass and hand keep to their
-paths.
+Run it, optionally with the path of an image to write. It checks that the floor's forces push, lie in their friction
+cones and carry the weight, that the soles do not move, that no torque exceeds its limit, and that the centre of mass
+and the hand follow their paths.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ FEET = ("left_ankle_roll_link", "right_ankle_roll_link")
 HAND = lw.Point("right_rubber_hand", axes="position")
 BENT = {"hip_pitch": -0.4, "knee": 0.8, "ankle_pitch": -0.4, "shoulder_pitch": 0.2, "elbow": 0.6}
 FROZEN = ("wrist", "waist", "left_shoulder", "left_elbow")
-"""What is locked: a mechanism of 21 bodies has less code to make."""
+"""Joints that are locked: a mechanism of 21 bodies needs less code."""
 
 
 def main() -> int:
@@ -84,7 +85,7 @@ def main() -> int:
     print(f"the centre of mass is off by {1e3 * off[0].max():.0f} mm at most, the hand by {1e3 * off[1].max():.0f} mm")
     if len(sys.argv) > 1:
         lw.draw(robot, motion.q[[0, len(motion) // 2]], path=sys.argv[1], trails=[places[:, 2]], view=(-40.0, 15.0))
-    settled = motion.t > 0.1  # the floor is soft: what stands on it sinks in first
+    settled = motion.t > 0.1  # the floor is soft: the robot first settles on it
     holds = {
         "the floor pushes": along.min() >= 0.0,
         "forces lie in their cones": (across <= FRICTION * along + 1e-6).all(),

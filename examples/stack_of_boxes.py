@@ -1,12 +1,12 @@
-"""A stack of three boxes stands for ten seconds, and each bears what lies above it.
+"""A stack of three boxes stands for ten seconds, and each carries the boxes above it.
 
 Boxes touch boxes (``lw.Contact("top", lw.Box(...), against=lw.Box(...), on="middle")``) in up to eight points, the
-corners of what two faces have in common. They are let go a millimetre above each other, turned and off centre, and come
-to rest: contacts are soft and redundant, and the load that each point bears is unique.
+corners of the common area of two faces. They are released a millimetre above each other, rotated and off centre, and
+come to rest: contacts are soft and redundant, and the force at each point is unique.
 
-Run it, with the path of a picture if you like. It checks that the boxes hardly move and come to rest, that no force
-pulls or leaves its friction cone, that each layer bears the weight of all above it, with the centre of pressure below
-the centre of mass, and that no energy is gained.
+Run it, optionally with the path of an image to write. It checks that the boxes hardly move and come to rest, that no
+force pulls or leaves its friction cone, that each layer carries the weight of all boxes above it, with the centre of
+pressure below the centre of mass, and that no energy is gained.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def main() -> int:
         q[7 * k : 7 * k + 7] = [x, y, height + GAP + half, 0.0, 0.0, np.sin(angle), np.cos(angle)]
         height += GAP + 2.0 * half
     motion = lw.simulate(stack, q, np.zeros(stack.nv), DURATION, DT, contacts=contacts, record=20)
-    seen = [1, 5, -1]  # of the states that were recorded
+    seen = [1, 5, -1]  # indices of recorded states
     with lw.interpreted():
         points, _ = lw.contact_points(stack, motion.q[seen], contacts)
         _, forces = lw.contact_dynamics(stack, motion.q[seen], motion.v[seen], np.zeros(stack.nv), contacts, dt=DT)
 
-    layers = [slice(0, 4), slice(4, 16), slice(16, 28)]  # four points on the floor, twelve places of each pair of boxes
+    layers = [slice(0, 4), slice(4, 16), slice(16, 28)]  # four points on the floor, twelve for each pair of boxes
     upward, across = forces[..., 2], np.linalg.norm(forces[..., :2], axis=-1)
     weights = -stack.gravity[2] * np.cumsum(list(MASS.values())[::-1])[::-1]  # of each box and all above it
     borne = [upward[-1, layer].sum() for layer in layers]
@@ -64,10 +64,10 @@ def main() -> int:
     holds = {
         "it stands": crept < 1e-3 and np.abs(motion.v[-1]).max() < 1e-4,
         "all push": upward.min() >= 0.0,
-        "forces lie in their cones": (across <= 1.01 * FRICTION * upward + 1e-6).all(),  # normals lean a little
+        "forces lie in their cones": (across <= 1.01 * FRICTION * upward + 1e-6).all(),  # normals are slightly inclined
         "each bears what lies above it": np.allclose(borne, weights, rtol=1e-4),
         "below the centre of mass": np.abs(np.array(pressure) - above).max() < 1e-4,
-        "no energy is gained": total.max() <= total[0],  # contacts that give way lend some, and give it back
+        "no energy is gained": total.max() <= total[0],  # soft contacts store some, and return it
     }
     print("\n".join(f"{'yes' if kept else 'NO '}  {what}" for what, kept in holds.items()))
     return 0 if all(holds.values()) else 1

@@ -1,7 +1,7 @@
-"""ANYmal stands: what each foot bears, and what the motors do for it.
+"""ANYmal stands: the load on each foot, and the torques of the motors.
 
-Each foot is held where it is (``lw.Ball.at``), all four of them, then three. Run it: it checks that the feet together
-bear the weight, and that nothing but motors and feet holds the dog.
+Each foot is held where it is (``lw.Ball.at``), first all four of them, then three. Run it: it checks that the feet
+together carry the weight, and that only motors and feet hold the robot.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main() -> int:
             held = [lw.Ball.at(dog, q, f"{leg}_FOOT") for leg in feet]
             tau, wrenches = lw.constrained_inverse_dynamics(dog, q, still, still, held, actuated=dog.actuated)
             place = lw.forward_kinematics(dog, q, [f"{leg}_FOOT" for leg in feet])
-            forces = np.einsum("fij,fj->fi", place[:, :3, :3], wrenches[:, :3])  # along the world's axes
+            forces = np.einsum("fij,fj->fi", place[:, :3, :3], wrenches[:, :3])  # in world axes
             print(f"{len(feet)} feet bear {forces[:, 2].round(0)} N, the largest torque is {abs(tau).max():.0f} N m")
             off = abs(forces.sum(axis=0) - [0.0, 0.0, 9.81 * dog.mass]).max()
             if off > 1e-8 or abs(tau[~dog.actuated]).max() > 1e-8:

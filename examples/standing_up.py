@@ -1,13 +1,13 @@
 """ANYmal is dropped, lands on its feet and its belly, comes to rest, and stands up.
 
-Its feet are spheres and its belly is a box; both may touch the floor, push it, and slide on it (``lw.Contact``). While
-it falls the legs are held softly, too softly for its weight. Then a whole-body controller takes over, whose supports
-are the four feet: it raises the centre of mass along a path and keeps the trunk level, by forces of the feet that it
-chooses within cones somewhat narrower than the floor's.
+Its feet are spheres and its belly is a box; both may touch the floor, with friction (``lw.Contact``). During the fall
+the legs are held by soft springs, too soft for its weight. Then a whole-body controller takes over, whose supports are
+the four feet: it raises the centre of mass along a path and keeps the trunk level, with contact forces inside friction
+cones somewhat narrower than the floor's.
 
-Run it, with the path of a picture if you like. It checks that all forces of the floor push and lie in their cones, that
-the belly bears weight first and nothing in the end, that the feet roll and hardly slip while the dog rises, and that
-they then bear the weight, each as much as the controller says.
+Run it, optionally with the path of an image to write. It checks that all contact forces push and lie in their friction
+cones, that the belly carries weight first and none finally, that the feet roll and hardly slip while the robot rises,
+and that they then carry the weight, distributed as the controller commands.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import linkwork as lw
 
 LEGS = ("LF", "RF", "LH", "RH")
 DROP, RISE, STAY = 0.8, 1.0, 0.4  # s
-HEIGHT = 0.43  # m: of the centre of mass in the end
+HEIGHT = 0.43  # m: final height of the centre of mass
 DT, HOLD = 0.002, 2
 FRICTION, RELIED_ON = 0.8, 0.6
 FOOT = 0.03  # m
@@ -47,7 +47,7 @@ def main() -> int:
         nonlocal controller
         if t < DROP:
             return np.where(dog.actuated, 15.0 * lw.difference(dog, q, start) - 1.5 * v, 0.0)
-        if controller is None:  # it has come to rest somewhere: the way up begins here
+        if controller is None:  # it has come to rest: the path up begins here
             here = lw.centre_of_mass(dog, q)
             middle = lw.forward_kinematics(dog, q, feet)[:, :2, 3].mean(axis=0)
             way = lw.control.MinimumJerk(here, [*middle, HEIGHT], RISE, begin=DROP)
@@ -68,7 +68,7 @@ def main() -> int:
     assert controller is not None
     told = controller.command(motion.t[-1], motion.q[-1], motion.v[-1]).forces
     speed = lw.frame_velocity(dog, motion.q[rests:], motion.v[rests:], feet, "local_world_aligned")
-    sole = speed[..., :3] + np.cross(speed[..., 3:], [0.0, 0.0, -FOOT])  # of the lowest points, which are to stand
+    sole = speed[..., :3] + np.cross(speed[..., 3:], [0.0, 0.0, -FOOT])  # of the lowest points, which should not slip
     slip = np.linalg.norm(sole, axis=-1).sum(axis=0).max() * DT * HOLD
     height = lw.centre_of_mass(dog, motion.q)[:, 2]
 

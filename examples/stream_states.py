@@ -1,10 +1,10 @@
-"""A compiled function over more states than memory holds: Dask streams them through workers, block by block.
+"""A compiled function over more states than fit into memory: Dask streams them through workers, block by block.
 
-The law is compiled once; it travels to a worker as its trace, and each worker makes or loads the machine code for its
-own CPU. With the array of states twice as long the memory is the same.
+The law is compiled once. It is sent to a worker as its trace, and each worker compiles or loads the machine code for
+its own CPU. For twice as many states the memory is the same.
 
-Run it: ``python examples/stream_states.py 100000000`` for 10⁸ states; 200,000 by default. The sum over blocks must be
-that of the same states computed here.
+Run it: ``python examples/stream_states.py 100000000`` for 10⁸ states; 200,000 by default. The sum over blocks must
+equal that of the same states computed here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BLOCK = 50_000
 
 
 def effort(state: np.ndarray) -> np.ndarray:
-    """Of q and v in one row: how much torque it takes to hold still and to brake."""
+    """For q and v in one row: the torque that it takes to hold still and to brake."""
     q, v = state[: MODEL.nq], state[MODEL.nq :]
     tau = lw.inverse_dynamics(MODEL, q, v, -5.0 * v)
     return np.stack([np.linalg.norm(tau), np.abs(tau).max()])

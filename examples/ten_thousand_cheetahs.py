@@ -1,13 +1,14 @@
 """Ten thousand cheetahs under random torques: planar runners with contacts, all of them in one rollout.
 
-The cheetah is written down as MJCF below: a trunk that moves in a plane, two legs of three links, capsules that may
-touch the floor, limits and springs of its joints. ``model.contacts`` are the contacts that the file implies. Each
-cheetah gets torques of its own, new ones every tenth of a second, which is one array; collisions, friction, limits,
-dynamics and integration are one kernel.
+The cheetah is the MJCF text below: a trunk that moves in a plane, two legs of three links, capsules that may touch the
+floor, joint limits and springs. ``model.contacts`` are the contacts that the file implies. Each cheetah has its own
+torques, which change every tenth of a second, all in one array; collisions, friction, limits, dynamics and integration
+are one kernel.
 
-Run it, with the path of a picture if you like. It prints the rate, and checks that a cheetah computed alone does the
-same to the last bit, that the floor holds, that none ever has more momentum forward than friction can have given it
-(the cone's share of what the floor has given upward), and that the energy falls once the torques have ended.
+Run it, optionally with the path of an image to write. It prints the rate, and checks that a cheetah computed alone
+moves the same to the last bit, that the floor holds, that none ever has more forward momentum than friction can have
+caused (the friction coefficient times the upward impulse of the floor), and that the energy falls once the torques have
+ended.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 import linkwork as lw
 
 COUNT, STEPS, REST, HOLD, DT = 10_000, 120, 40, 10, 0.01
-"""Cheetahs; steps, the last ones without torques, steps with one torque; s."""
+"""Number of cheetahs; steps, how many of these at the end are without torques, steps per torque; time step (s)."""
 FRICTION = 0.4
 CHEETAH = """
 <mujoco model="cheetah">
@@ -84,7 +85,7 @@ def load() -> lw.Model:
 
 def main() -> int:
     cheetah = load()
-    strength = np.array([0.0, 0.0, 0.0, 120.0, 90.0, 60.0, 120.0, 60.0, 30.0])  # N m; nothing drives the trunk
+    strength = np.array([0.0, 0.0, 0.0, 120.0, 90.0, 60.0, 120.0, 60.0, 30.0])  # N m; the trunk is not actuated
     rng = np.random.default_rng(0)
     tau = strength * np.repeat(rng.uniform(-1.0, 1.0, (COUNT, STEPS // HOLD, cheetah.nv)), HOLD, axis=1)
     tau[:, -REST:] = 0.0
@@ -95,7 +96,7 @@ def main() -> int:
             cheetah, start, still[which], tau[which], dt=DT, steps=STEPS, record=HOLD, contacts=cheetah.contacts
         )
 
-    few = run(slice(0, 3))  # makes the code
+    few = run(slice(0, 3))  # compiles the code
     began = time.perf_counter()
     all_of_them = run(slice(None))
     took = time.perf_counter() - began
@@ -104,7 +105,7 @@ def main() -> int:
     deep = -distance.min(axis=-1)
     way, pitch = q[:, -1, 0], q[:, -1, 2]
     momentum = lw.momentum(cheetah, q, v)
-    upward = 9.81 * cheetah.mass * all_of_them.t + momentum[..., 2]  # N s: what the floor has given until then
+    upward = 9.81 * cheetah.mass * all_of_them.t + momentum[..., 2]  # N s: the upward impulse of the floor until then
     beyond = (np.abs(momentum[..., 0]) - FRICTION * upward).max()  # N s
     kinetic, potential = lw.energy(cheetah, q, v)
     energy = kinetic + potential + 0.5 * (cheetah.stiffness * q**2).sum(axis=-1)
@@ -125,7 +126,7 @@ def main() -> int:
     holds = {
         "one alone does the same to the bit": np.array_equal(few.q, q[:3]) and np.array_equal(few.v, v[:3]),
         "the floor holds": np.median(deep) < 0.002 and deep.max() < 0.1,
-        "friction gives what the cone allows": beyond < 2.0,  # of 42 N s: such steps lose as much
+        "friction gives what the cone allows": beyond < 2.0,  # of 42 N s: the error of such steps
         "without torques energy falls": coasting.max() < 1.0 and coasting.sum(axis=1).max() < 0.0,
         "they spread to both sides": abs(np.median(way)) < 0.1 * way.std() and 0.2 < way.std() < 0.6,
     }

@@ -1,8 +1,9 @@
 """A policy of 30 numbers learns to swing a pendulum up, by its gradient through 200 steps of simulation.
 
 A small network is a compiled law inside the rollout; a compiled cost is summed along each trajectory. The gradient of
-the cost with respect to the network's numbers is pulled back through time by the adjoint (``Rollout.pullback``), for
-48 starts at once, and followed by Adam. The motor is too weak to lift the pendulum straight up.
+the cost with respect to the network's numbers is propagated backward in time by the adjoint method
+(``Rollout.pullback``), for 48 starts at once, and Adam minimises the cost with it. The motor is too weak to lift the
+pendulum directly.
 
 Run it: the cost must fall to less than half, and the pendulum must end upright from most starts.
 """
@@ -33,7 +34,7 @@ MODEL = build()
 
 
 def policy(t: np.ndarray, q: np.ndarray, v: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Of the angle's sine and cosine and the speed, a torque."""
+    """A torque from the angle's sine and cosine and the velocity."""
     first = numbers[: HIDDEN * 3].reshape(HIDDEN, 3)
     bias, last = numbers[HIDDEN * 3 : HIDDEN * 4], numbers[HIDDEN * 4 :]
     seen = np.stack([np.sin(q[0]), np.cos(q[0]), 0.3 * v[0]])
@@ -41,7 +42,7 @@ def policy(t: np.ndarray, q: np.ndarray, v: np.ndarray, numbers: np.ndarray) -> 
 
 
 def price(t: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """Of a step: the lower and faster the dearer, and later steps more than earlier ones."""
+    """The cost of a step: higher for low positions and high velocities, and with more weight for later steps."""
     return (0.2 + 0.01 * t) * (1.0 + np.cos(q[0])) + 0.002 * v[0] * v[0] + 0.0005 * tau[0] * tau[0]
 
 

@@ -1,12 +1,12 @@
-"""Two arms carry a beam between them, tilt it, and squeeze it as hard as they are told.
+"""Two arms carry a beam between them, tilt it, and squeeze it with a given force.
 
-The arms are trees of their own and the beam flies free; two welds close the chain. The controller treats arms and beam
-as one augmented object: it moves as if it were a body on a spring and a damper, and the forces inside the chain, which
-do not move it, are commanded by themselves.
+The arms are separate trees and the beam is a free body; two welds close the chain. The controller treats arms and beam
+as one augmented object: it moves like a body on a spring and a damper, and the internal forces of the chain, which do
+not move it, are commanded separately.
 
-Run it: it checks that the beam follows its path, that the squeeze which the welds transmit is the one that was asked
-for, that a change of the squeeze leaves the motion as it is, and that the chain stays closed. With a name that ends in
-.png as an argument it draws what happened.
+Run it: it checks that the beam follows its path, that the squeeze transmitted by the welds has the commanded value,
+that a change of the squeeze does not affect the motion, and that the chain stays closed. With a name that ends in .png
+as an argument it draws the motion.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import linkwork as lw
 
 BEAM, MASS = (0.56, 0.08, 0.08), 3.0  # m, kg
-READY = np.array([0.0, 0.3, 2.0, 0.0, -0.73, 0.0])  # each arm: turn, shoulder, elbow, and a wrist of three axes
+READY = np.array([0.0, 0.3, 2.0, 0.0, -0.73, 0.0])  # each arm: column, shoulder, elbow, and a wrist of three axes
 SQUEEZE = 30.0  # N
 
 

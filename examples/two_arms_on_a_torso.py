@@ -1,6 +1,7 @@
-"""A robot put together from others: two Pandas on a torso that a column lifts, saved as URDF and read again.
+"""A robot assembled from others: two Pandas on a torso that a column lifts, saved as URDF and read again.
 
-Run it: it prints the tree, and checks that the file holds the same robot, and that both hands are where they should be.
+Run it: it prints the tree, and checks that the file holds the same robot, and that both hands are in their expected
+poses.
 """
 
 from __future__ import annotations

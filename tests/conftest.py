@@ -1,4 +1,4 @@
-"""Every test that takes ``engine`` runs once in each form in which an algorithm's text can run."""
+"""Every test with the fixture ``engine`` runs once in each form in which an algorithm can run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind() -> Iterator[None]:
-    """A test writes into temporary folders, never a file into the root of the project."""
+    """Tests write into temporary folders, never into the root of the project."""
     before = _files_of_the_root()
     yield
     left = sorted(_files_of_the_root() - before)
@@ -102,8 +102,8 @@ QUICK = {
     "test_cli": "info|bad_input|json",
     "test_site": "once|shown|links",
 }
-"""What ``make quick`` runs: files, with a pattern of the tests in them; about a minute on two cores, all that it needs
-compiled anew. Something of every area, and each form in which an algorithm runs.
+"""The tests of ``make quick``: files, with a pattern of the tests in them; about a minute on two cores with an empty
+code cache. They cover every area, and each form in which an algorithm runs.
 """
 
 
@@ -112,13 +112,13 @@ LONG = (
     *("test_constraint_force", "test_engine", "test_isomorphic", "test_pinocchio", "test_truth", "test_virtual_work"),
     "test_errors",
 )
-"""Files that take long: dealt out first, in this order, so that no process waits for another. Files that need the same
-code, as test_batches and test_errors do, stand apart, so that two processes do not compile it at the same time.
+"""Slow files: distributed first, in this order, so that no process waits for another. Files that need the same code,
+such as test_batches and test_errors, are apart, so that two processes do not compile it at the same time.
 """
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Spare ``-m quick`` the import of files that it takes nothing from."""
+    """With ``-m quick``, skip the import of files without selected tests."""
     if config.getoption("markexpr") != "quick" or not collection_path.name.startswith("test_"):
         return None
     return True if collection_path.suffix == ".py" and collection_path.stem not in QUICK else None
@@ -140,8 +140,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """What there is now stays until the end: the garbage collector need not look through it again and again. Programs
-    that are traced are many objects, none of them garbage: it looks less often.
+    """Freeze the existing objects, so that the garbage collector need not traverse them again. Traced programs are many
+    objects, none of them garbage: it also runs less often.
     """
     gc.collect()
     gc.freeze()
@@ -154,9 +154,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compiled code is kept for all processes of a run and for the next run; never in the user's cache. Bytecode is
-    kept where Python keeps it: processes that tests start find it, and that of installed packages is there already.
-    What commands print does not depend on the terminal. NumPy's linear algebra has one thread: there is a process for
-    each core, and threads that wait for each other by turning round would take these from the others.
+    kept where Python keeps it: child processes find it, and that of installed packages exists already. The output of
+    commands does not depend on the terminal. NumPy's linear algebra has one thread: there is a process for each core,
+    and spinning threads would take these from the others.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
@@ -171,8 +171,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def _kept_code(config: pytest.Config) -> Path:
     """A folder of pytest's cache for the code that these sources make.
 
-    It is named by a digest of everything that takes part in making code, the engine's own digest apart: then code that
-    an older source made is not found, even where the engine would take it for new. What older sources made goes.
+    It is named by a digest of all sources that take part in making code, independent of the engine's own digest: then
+    code of older sources is not found, even if the engine would consider it current. Folders of older sources are
+    removed.
     """
     digest = hashlib.sha256(metadata.version("llvmlite").encode())
     for part in ("spatial", "joints", "model", "algorithms", "engine"):

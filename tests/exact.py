@@ -1,4 +1,4 @@
-"""A mechanism whose numbers are mpmath's, each exactly the float of the model: what the truth is computed on."""
+"""A mechanism of mpmath numbers, each exactly the float of the model: the basis of reference results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from linkwork.model.tree import Tree
 
 
 def exact_tree(model: Model, number: Any, frames: Sequence[Frame] = ()) -> Tree:
-    """``number`` makes one of mpmath's numbers. Arithmetic among a model's own numbers then is exact enough, too."""
+    """``number`` converts to mpmath's numbers. Arithmetic among a model's own numbers is then exact enough, too."""
 
     def exact(value: Any) -> Any:
         return value.of([number(x) for x in value.numbers()])

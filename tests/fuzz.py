@@ -1,8 +1,8 @@
-"""Hostile arguments for every public callable: a call gives a sound result or raises an error of linkwork's.
+"""Hostile arguments for every public callable: a call returns a valid result or raises one of linkwork's errors.
 
-Every public function, constructor and method is found by looking at the package; ``VALID`` holds arguments for those
-that need some. A call takes valid arguments, of which one or two are replaced by something hostile. Calls run in child
-processes with limits of memory and of processor time, so that a crash or a hang is put down to its call.
+Every public function, constructor and method is found by introspection of the package; ``VALID`` holds arguments for
+those that need some. A call takes valid arguments, of which one or two are replaced by something hostile. Calls run in
+child processes with limits on memory and processor time, so that a crash or a hang is attributed to its call.
 
     python tests/fuzz.py --calls 100000 --seed 7        # what make fuzz does
     python tests/fuzz.py --seed 7 --only 1234           # one of these calls again, with its traceback
@@ -43,11 +43,11 @@ from linkwork.errors import LinkworkError, LinkworkWarning
 from linkwork.spatial import Transform
 
 MOST_MEMORY = 3 * 2**30
-"""Bytes of address space beyond what a child has when it begins."""
+"""Bytes of address space beyond those of a child at its start."""
 MOST_TAKEN = 2**29
-"""Bytes by which one call may raise the most that a child has had: no call asks for as much and gets it."""
+"""Bytes by which one call may raise a child's peak memory: no call should allocate more."""
 MOST_SECONDS = 30
-"""Of processor time for one call, which does not depend on what else the machine does."""
+"""Seconds of processor time for one call, which does not depend on the load of the machine."""
 
 
 # Valid arguments
@@ -105,14 +105,14 @@ def builder() -> lw.Builder:
 
 @cache
 def folder() -> Path:
-    """This process' own folder: files that calls read and write are in it, and it goes when the process ends."""
+    """The folder of this process, for files that calls read and write; it is removed when the process ends."""
     kept = tempfile.TemporaryDirectory(prefix="linkwork-fuzz-", ignore_cleanup_errors=True)
     atexit.register(kept.cleanup)
     return Path(kept.name)
 
 
 def enter_folder() -> None:
-    """Work one folder down in it, so that "../up" is in it, too."""
+    """Work in a subfolder of it, so that "../up" is in it, too."""
     inner = folder() / "inner"
     inner.mkdir(exist_ok=True)
     os.chdir(inner)
@@ -395,7 +395,7 @@ LEFT_OUT = {
 compute with any scalar and never ask what it is."""
 
 
-# What a result must be
+# Checks of a result
 
 
 def use_point(point: lw.Point) -> Any:
@@ -448,7 +448,7 @@ USES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (lw.control.HeldObject, use_goal),
     (lw.control.Posture, use_posture),
 )
-"""What is done with an object that was made of hostile arguments: it must be as good as any other."""
+"""Operations on an object that was made from hostile arguments: it must be as good as any other."""
 
 NOT_ALWAYS_FINITE = {"effective_mass", "Trajectory"}
 """What a point feels that cannot move, and what a trajectory was made of."""
@@ -457,7 +457,7 @@ ARRAYS = {"q", "q0", "q1", "v", "dv", "a", "tau", "f_ext", "direction", "acceler
 ARRAYS |= {"dq", "da", "dtau", "weights", "df_ext", "dparameters"}
 ARRAYS |= {"control"}
 OPTIONS = {"method", "reference", "frame", "damping", "stabilisation", "proximal", "t"}
-"""Arguments on which the last axes of a result do not depend; those of an array may bring leading axes."""
+"""Arguments on which the last axes of a result do not depend; array arguments may add leading axes."""
 
 
 def shapes(result: Any) -> list[tuple[int, ...]]:
@@ -469,7 +469,7 @@ def shapes(result: Any) -> list[tuple[int, ...]]:
 
 @cache
 def usual_shapes(name: str) -> list[tuple[int, ...]]:
-    """What a callable returns for its valid arguments."""
+    """The shapes that a callable returns for its valid arguments."""
     target = next(target for target in targets() if target.name == name)
     with form("interpreted"):
         return shapes(target.get()(**{name: valid() for name, valid in target.arguments.items()}))
@@ -486,7 +486,7 @@ def misshapen(call: Call, result: Any) -> str | None:
 
 
 def unsound(result: Any) -> str | None:
-    """What is wrong with numbers that were returned, if anything."""
+    """The defect of returned numbers, if there is one."""
     if isinstance(result, lw.Trajectory):
         return unsound([result.t, result.q, result.v, result.a, result.tau, result.constraint_forces])
     if isinstance(result, lw.IKResult):
@@ -500,7 +500,7 @@ def unsound(result: Any) -> str | None:
     return None
 
 
-# What is called
+# Callables
 
 
 @dataclass(frozen=True)
@@ -552,7 +552,7 @@ def _target(name: str, get: Callable[[], Any], thing: Callable[..., Any]) -> Tar
     return Target(name, get, arguments)
 
 
-# What is hostile
+# Hostile arguments
 
 
 def _refusing(name: str, *methods: str) -> Any:
@@ -702,7 +702,7 @@ VARIANTS: dict[str, Callable[[np.ndarray], Any]] = {
     "as fractions": lambda good: [Fraction(number) for number in good.ravel().tolist()],
     "first alone": lambda good: good.ravel()[0],
 }
-"""What is made of a valid array."""
+"""Variants of a valid array."""
 
 
 def _array_of(good: Any) -> np.ndarray | None:
@@ -719,7 +719,7 @@ def _array_of(good: Any) -> np.ndarray | None:
 
 @dataclass(frozen=True)
 class Call:
-    """One call: of what, which arguments are replaced by what, and in which form it runs."""
+    """One call: its callable, the replaced arguments with their replacements, and the form in which it runs."""
 
     target: Target
     hostile: dict[str, str]
@@ -747,7 +747,7 @@ ENDLESS = {
 
 
 CALLED_BACK = ("torque", "f_ext", "executor", "policy", "cost")
-"""Arguments that may be functions: what these raise is theirs, and goes up as it is."""
+"""Arguments that may be functions: exceptions of these propagate unchanged."""
 
 
 class Plan:
@@ -794,7 +794,7 @@ class Each(Plan):
 
 
 def outcome(call: Call) -> str:
-    """ "result" or "error" for what is allowed; else what is wrong."""
+    """ "result" or "error" for what is allowed; otherwise a description of the defect."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -852,7 +852,7 @@ def _safe(error: BaseException) -> str:
 
 
 def work(plan: Plan, indices: Sequence[int]) -> None:
-    """What a child does: it says which call it begins, and what came of it."""
+    """The loop of a child: it prints each call that it begins, and the outcome."""
     _limit()
     out = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -861,7 +861,7 @@ def work(plan: Plan, indices: Sequence[int]) -> None:
         print(json.dumps(["begin", index]), file=out, flush=True)
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
-        faulthandler.dump_traceback_later(20 * MOST_SECONDS, exit=True)  # a call that waits takes no such time
+        faulthandler.dump_traceback_later(20 * MOST_SECONDS, exit=True)  # for a call that only waits
         before = _most_had()
         came = outcome(plan.call(index))
         taken = _most_had() - before
@@ -872,7 +872,7 @@ def work(plan: Plan, indices: Sequence[int]) -> None:
 
 
 def _most_had() -> int:
-    """Bytes of memory that this process has had at most, where the system says."""
+    """Peak memory of this process, bytes, where the system reports it."""
     with contextlib.suppress(ImportError):
         resource = importlib.import_module("resource")
         return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * (1 if sys.platform == "darwin" else 1024)
@@ -880,7 +880,7 @@ def _most_had() -> int:
 
 
 def _limit() -> None:
-    """Memory, and processor time for a call; where it is, is told when that is over."""
+    """Limit memory, and the processor time of a call; a traceback is printed when that is exceeded."""
     with contextlib.suppress(ImportError, OSError, ValueError):  # where there are no such limits
         resource = importlib.import_module("resource")
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -892,7 +892,7 @@ def _limit() -> None:
 
 @dataclass
 class Report:
-    """What came of many calls."""
+    """The outcomes of many calls."""
 
     counts: Counter[str]
     findings: dict[int, str]
@@ -911,7 +911,7 @@ class Report:
 
 
 def run(plan: Plan, first: int, count: int, share: int = 0, of: int = 1) -> Report:
-    """Calls by one child process after the other: each goes on behind the call that ended the one before."""
+    """Calls by one child process after the other: each continues after the call that ended the previous one."""
     report = Report(Counter(), {})
     todo = list(range(first + share, first + count, of))
     while todo:

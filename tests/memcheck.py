@@ -1,10 +1,10 @@
-"""Hostile arrays through the builtins, for a run under a checker of memory.
+"""Hostile arrays through the builtins, for a run under a memory checker.
 
     LINKWORK_LANES=4 PYTHONMALLOC=malloc valgrind --smc-check=all --error-limit=no python tests/memcheck.py 400
 
-Valgrind knows no AVX-512, hence the lanes; run it once without valgrind before, so that code comes from the cache. What
-counts are invalid reads and writes of frames without a name, which are generated code, or below them. Python's own
-integers and the dynamic loader are reported, too: of these the checker has a wrong idea.
+Valgrind does not support AVX-512, hence the lanes; run it once without valgrind before, so that code comes from the
+cache. Only invalid reads and writes in or below frames without a name count, which are generated code. Python's own
+integers and the dynamic loader are reported, too: these are false positives.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def main(calls: int, seed: int = 0) -> None:
     wanted = {}
     for function, arrays in given.items():
         for some in (arrays, arrays, [np.stack([x] * 16) for x in arrays]):
-            wanted[function] = function(MODEL, *some, *further.get(function, ()))  # makes code, and what serves it
+            wanted[function] = function(MODEL, *some, *further.get(function, ()))  # compiles code and its builtin
         wanted[function] = wanted[function][0]
     refused = 0
     for _ in range(calls):

@@ -38,12 +38,12 @@ from linkwork.spatial import Columns, Coordinates, Motion, Quaternion, Subspace,
 Array = NDArray[np.float64]
 
 FORMS = ("interpreted", "specialised", "rolled")
-"""The forms of ``linkwork.engine.mode``, in which an algorithm's text can run."""
+"""The forms of ``linkwork.engine.mode``, in which an algorithm can run."""
 
 
 @dataclass(frozen=True)
 class Cam(Joint):
-    """A user's own joint: as it turns by q[0] about z, a cam lifts it by lift·sin(2 q[0]); it slides along x by q[1].
+    """A user's own joint: as it rotates by q[0] about z, a cam lifts it by lift·sin(2 q[0]); it slides along x by q[1].
 
     Its subspace varies with q and its two motions do not commute, so that every term of an algorithm is used.
     """
@@ -127,7 +127,7 @@ def random_placement(rng: np.random.Generator) -> Transform:
 
 
 def random_inertia(rng: np.random.Generator) -> dict[str, Any]:
-    """Mass, centre of mass and an inertia that a body can have, as arguments of ``add_body``."""
+    """Mass, centre of mass and a physically consistent inertia, as arguments of ``add_body``."""
     mass = float(rng.uniform(0.5, 3.0))
     spread = rng.normal(size=(3, 3)) * 0.2
     scatter = mass * (spread @ spread.T + 0.01 * np.eye(3))
@@ -135,9 +135,9 @@ def random_inertia(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def random_tree(seed: int, joints: Sequence[Joint], size: int | None = None, name: str = "") -> Model:
-    """A tree whose bodies stand in depth-first order, with ``size`` joints out of ``joints`` (all of them by default).
+    """A tree with its bodies in depth-first order, with ``size`` joints out of ``joints`` (all of them by default).
 
-    About a third of the joints have rotors, and about one body in eight stands on the world.
+    About a third of the joints have rotors, and about one body in eight is attached to the world.
     """
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(joints)) if size is None else rng.integers(len(joints), size=size)
@@ -159,7 +159,7 @@ def random_tree(seed: int, joints: Sequence[Joint], size: int | None = None, nam
 
 @cache
 def pool() -> tuple[Model, ...]:
-    """The mechanisms of the law tests: one with every joint kind, one of each awkward kind, and small random trees."""
+    """The mechanisms of the law tests: one with every joint kind, one of each difficult kind, small random trees."""
     return (
         random_tree(100, JOINTS, name="every_kind"),
         random_tree(101, (Cam(), Crank(), Universal()), 5, name="subspaces_that_vary"),
@@ -189,8 +189,9 @@ def few_kinds() -> Model:
 
 
 def models_of_form() -> tuple[Model, ...]:
-    """All where nothing is compiled; else a tree of many kinds. Laws hold the text to account, and test_bits compares
-    the bits of every algorithm's code with the interpreter's, on trees that among them hold every kind.
+    """All mechanisms where nothing is compiled; otherwise a tree of many kinds. Laws test the algorithm's source, and
+    test_bits compares the bits of every algorithm's code with the interpreter's, on trees that together have every
+    kind.
     """
     trees = {"specialised": pool_to_compile()[2:3], "rolled": pool_to_compile()[3:4]}
     return pool() if current_form() == "interpreted" else trees.get(current_form(), pool_to_compile()[2:4])
@@ -198,12 +199,12 @@ def models_of_form() -> tuple[Model, ...]:
 
 @cache
 def floating() -> tuple[Model, ...]:
-    """Mechanisms that touch nothing: one free root, any joints behind it, and no rotors (they carry no momentum)."""
+    """Mechanisms in free flight: one free root, any joints behind it, and no rotors (they carry no momentum)."""
     return tuple(_on_free_root(random_tree(seed, JOINTS, 4)) for seed in (200, 201, 202))
 
 
 def floating_of_form() -> tuple[Model, ...]:
-    """All of these where nothing is compiled, else one, as ``models_of_form`` has it; another in each form."""
+    """All of these where nothing is compiled, otherwise one, as in ``models_of_form``; another in each form."""
     part = {"specialised": slice(0, 1), "rolled": slice(1, 2)}.get(current_form(), slice(None))
     return floating()[part]
 
@@ -344,14 +345,14 @@ FAMILIES = {
     for name in {name if "operational" in name else name.partition("/")[0]: name for name in reversed(CALLS)}.values()
     if "_jvp" not in name and not ("frame" in name and "derivatives" in name)
 }
-"""One of each text: names that differ by what comes after a stroke are one text, seen from another reference or with
-other arguments.
+"""One name for each algorithm source: names that differ only after a slash share one, with another reference or other
+arguments.
 """
 ONE_OF_EACH = list({ALGORITHMS[name].results: name for name in sorted(FAMILIES)}.values())
 """A function for each kind of results."""
 ASKED = {"interpreted": set(CALLS), "specialised": set(ONE_OF_EACH[::2]), "rolled": set(ONE_OF_EACH[1::2])}
-"""The functions that are asked in each form about what the engine does for all: of compiled code, which takes long to
-make, one for each kind of results, in the two forms by turns. test_bits compiles all of it.
+"""The functions that are tested in each form for behaviour that the engine has in common: of compiled code, which is
+slow to make, one for each kind of results, in the two forms by turns. test_bits compiles all of it.
 """
 
 
@@ -360,7 +361,7 @@ batches = st.sampled_from([(), (), (1,), (3,), (2, 2)])
 
 @dataclass(frozen=True)
 class Choice:
-    """Which mechanism of the pool, and which state of it; the pool is known when the test runs."""
+    """An index of a mechanism of the pool, and of its state; the pool is known when the test runs."""
 
     number: int
     seed: int
@@ -376,7 +377,7 @@ choices = st.builds(Choice, st.integers(0, 11), st.integers(0, 2**32 - 1), batch
 
 
 def law(models: Sequence[Model] | Callable[[], Sequence[Model]] = models_of_form, *more: Any) -> Any:
-    """A test of any mechanism in any state; the first five, which hold every joint kind, are always among them."""
+    """A test of any mechanism in any state; the first five, which have every joint kind, are always included."""
 
     def decorate(test: Any) -> Any:
         @wraps(test)

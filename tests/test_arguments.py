@@ -1,4 +1,4 @@
-"""One rule for numbers, names, signs and arrays, whoever asks for them."""
+"""The same rules for numbers, names, signs and arrays in all functions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Stubborn:
 
 
 def kind(value: Any) -> str:
-    """What a test is named by: the same in every process."""
+    """The name of a test case: the same in every process."""
     return type(value).__name__
 
 
@@ -313,7 +313,7 @@ def test_a_message_is_short_and_needs_no_repr() -> None:
 
 
 def test_numbers_at_the_edge_of_floats_are_told_without_a_warning_of_numpys() -> None:
-    """Warnings are errors here: what overflows is refused, or known not to matter, before NumPy says so."""
+    """Warnings are errors here: overflow is rejected, or known to be harmless, before NumPy warns of it."""
     with pytest.raises(lw.ArgumentError, match="2 steps of dt = 1e"):
         lw.rollout(ARM, *NOW, dt=1e308, steps=2)
     with pytest.raises(lw.ArgumentError, match="not enough memory"):

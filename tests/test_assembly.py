@@ -1,5 +1,7 @@
-"""Assembly of sub-chains: right on any tree and with loops, in steps as few as the logarithm, counted as operations on
-the longest path. ``test_closed_chains`` and ``test_constraints`` have MuJoCo and Pinocchio."""
+"""Assembly of sub-chains: correct on any tree and with loops, in a number of steps that grows with the logarithm,
+counted as operations on the longest path. ``test_closed_chains`` and ``test_constraints`` compare with MuJoCo and
+Pinocchio.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,7 @@ TREES: dict[str, Callable[[int], Model]] = {
 
 
 def test_operations_on_the_longest_path_grow_as_the_logarithm(golden: Callable[[str, str], None]) -> None:
-    """Each doubling of the links adds the same, whatever the tree; with a loop on every fourth link, too."""
+    """Each doubling of the links adds the same number, whatever the tree; with a loop on every fourth link, too."""
     counts: dict[str, dict[str, list[int]]] = {}
     for name, make in TREES.items():
         trees = [make(n) for n in (4, 8, 16, 32)]
@@ -92,10 +94,10 @@ def test_operations_on_the_longest_path_grow_as_the_logarithm(golden: Callable[[
 
 
 def test_no_tree_takes_many_levels() -> None:
-    """Random trees, from bushy to stringy by how far back a parent may be, and what is worst for either balance."""
+    """Random trees, from bushy to stringy by the distance to a parent, and the worst cases for either balance."""
     rng, n = np.random.default_rng(0), 2_000
     trees = [[0, *(int(rng.integers(max(0, k - reach), k)) for k in range(1, n))] for reach in (n, 30, 3)]
-    hairy: list[int] = [0, 0]  # a path on which ever longer chains hang
+    hairy: list[int] = [0, 0]  # a path with ever longer chains attached
     while len(hairy) < n:
         hairy += [hairy[-1] + 1, *range(len(hairy) + 1, len(hairy) + 30)]
     for parents in (*trees, [0, *range(n)], [0, 0, *[1] * n], _valid(hairy)):
@@ -124,7 +126,7 @@ def test_code_has_the_bits_of_the_interpreter() -> None:
 
 
 def rolled_results(task: Task, given: Sequence[Array]) -> list[Array]:
-    """By the definition of the intermediate code, once the program is found to be well formed."""
+    """The results by the definition of the intermediate code, after the program has been verified."""
     plan = plan_for(task, "rolled", lanes=2)
     assert isinstance(plan, ByLevels)
     tables, squares = plan.definition()
@@ -153,7 +155,7 @@ def test_one_loop_over_levels_has_the_bits_of_the_text() -> None:
 
 
 def test_lanes_and_threads_do_not_change_a_bit() -> None:
-    """Of parts of a comb, which lie anywhere, and of a batch."""
+    """For parts of a comb, which may be anywhere, and for a batch."""
     model = comb(14)
     s = state_of(model, 1, (3,))
     given = [array.reshape(3, -1) for array in (s.q, s.v, s.tau)]

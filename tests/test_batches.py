@@ -31,15 +31,15 @@ TWO = random_tree(121, (Spherical(), Revolute((1.0, 2.0, 3.0))), 2, name="two_bo
 
 
 def small(engine: str) -> tuple[Model, Sequence[str]]:
-    """A mechanism and frames of it for what does not ask about joints: two bodies in the interpreter, which takes
-    milliseconds for each of many; in compiled code one that is compiled anyway.
+    """A mechanism and frames of it for tests that do not depend on joints: two bodies in the interpreter, which takes
+    milliseconds for each; in compiled code one that is compiled anyway.
     """
     return (TWO, TWO.frame_names[:3]) if engine == "interpreted" else (EVERY, FRAMES)
 
 
 @pytest.fixture(autouse=True)
 def fewer_kinds_in_compiled_code(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What has many joints of many kinds compiles slowly; test_bits and test_laws compile every kind."""
+    """Mechanisms with many joints of many kinds compile slowly; test_bits and test_laws compile every kind."""
     if engine != "interpreted":
         monkeypatch.setitem(globals(), "EVERY", few_kinds())
         monkeypatch.setitem(globals(), "FRAMES", FEW_FRAMES)
@@ -75,9 +75,9 @@ def test_every_algorithm_has_a_public_function() -> None:
 
 @in_every_form
 def test_a_batch_of_1000_states_equals_the_1000_single_results_to_the_last_bit(engine: str, name: str) -> None:
-    """All of them in compiled code. The interpreter takes milliseconds for a state and sends each operation of a batch
-    to numpy as a whole, where only the place in an array could matter: at both ends and some in the middle are looked
-    at.
+    """All of them in compiled code. The interpreter takes milliseconds for a state and passes each operation of a batch
+    to numpy as a whole, where only the position in an array could matter: states at both ends and some in the middle
+    are compared.
     """
     (model, frames), looked_at = small(engine), list(range(1000))
     if engine == "interpreted":
@@ -124,7 +124,7 @@ def test_batch_dimensions_broadcast(engine: str, name: str) -> None:
     results = arrays(CALLS[name](mixed, frames))
     full = replace(
         s,
-        q=np.repeat(s.q[:, :1], 3, axis=1),  # copies: a broadcast array would only take the same way again
+        q=np.repeat(s.q[:, :1], 3, axis=1),  # copies: a broadcast array would only take the same code path again
         **{n: np.stack([getattr(mixed, n)] * 2) for n in ("v", "a", "tau", "q1")},
         f_ext=np.stack([[s.f_ext[0, 0]] * 3] * 2),
     )

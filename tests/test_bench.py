@@ -1,4 +1,4 @@
-"""The machinery of ``linkwork bench``: what it compares, checks and saves. No time is asserted."""
+"""``linkwork bench``: its comparisons, checks and saved data. No time is asserted."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def made(name: str, form: str, width: str) -> Compiled:
 
 @pytest.fixture(params=[1, 2])
 def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """That many threads, however small the batch."""
+    """Use this number of threads, however small the batch."""
     monkeypatch.setattr(run_threads, "WORTH_A_THREAD", 1e-12)
     lw.set_threads(request.param)
     yield request.param
@@ -135,13 +135,13 @@ def test_the_builtin_has_the_same_bits(name: str) -> None:
 
 
 ROLLED = sorted(name for name, entry in ALGORITHMS.items() if "rolled" in entry.forms and not entry.by_levels)
-"""``test_assembly`` has what goes level by level."""
+"""``test_assembly`` has the algorithms that go level by level."""
 
 
 @pytest.mark.parametrize("name", ROLLED)
 def test_every_algorithm_has_the_same_bits_in_every_form(name: str) -> None:
     """On two trees of different joint kinds, each form on one, in turn; a batch of five, so that a tile is not full.
-    What is another's text, seen from another reference or with other arguments, has one tree and form.
+    Algorithms that share a source, with another reference or other arguments, have one tree and form.
     """
     turn = sorted(ALGORITHMS).index(name)
     trees = list(enumerate(pool_to_compile()[:5:4]))

@@ -1,7 +1,7 @@
 """Pages in a real browser: Chromium of the system, without a window. ``make browser`` installs it.
 
-A page loads without errors, the mechanism is there, controls and the timeline move it, and nothing is asked for
-elsewhere. Pictures are small, since there may be no graphics card.
+A page loads without errors and shows the mechanism, its controls and the timeline move it, and it requests nothing from
+elsewhere. Screenshots are small, since there may be no graphics card.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 class Page:
-    """A page, what it said on its console, and what it asked for."""
+    """A page, its console messages, and its requests."""
 
     def __init__(self, browser: Any, url: str, **size: int) -> None:
         self.page, self.errors, self.asked = browser.new_page(), list[str](), list[str]()
@@ -58,7 +58,7 @@ class Page:
         self.page.goto(url)
 
     def until(self, holds: Callable[[], Any]) -> Any:
-        """Wait for it; a minute is long, even on a busy machine."""
+        """Wait for a condition; a minute is long, even on a busy machine."""
         for _ in range(600):
             if found := holds():
                 return found
@@ -77,7 +77,7 @@ def matrix(wxyz: Any) -> np.ndarray:
 
 
 def coloured(picture: np.ndarray) -> int:
-    """How many pixels have a colour; ground and background are grey."""
+    """The number of coloured pixels; ground and background are grey."""
     return int((np.ptp(picture, axis=-1) > 40).sum())
 
 

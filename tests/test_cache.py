@@ -1,4 +1,4 @@
-"""Compiled code kept on disk: private, whole or not at all, never trusted blindly, never in the way."""
+"""Compiled code kept on disk: private, complete or absent, never trusted blindly, never in the way."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="permissions and users as 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty cache, and no code in memory; what LLVM says of the machine is known."""
+    """An empty cache, and no code in memory; LLVM's description of the machine is known."""
     jit.host()
     place = tmp_path / "cache"
     monkeypatch.setenv("LINKWORK_CACHE_DIR", str(place))
@@ -60,7 +60,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Gets an entry whenever something is compiled."""
+    """A list that gets an entry whenever something is compiled."""
     seen: list[str] = []
     compile_object = jit.compile_object
 
@@ -134,7 +134,7 @@ def test_writing_is_all_or_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_read_only_folder_is_used_as_far_as_it_goes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the superuser, who may run these tests, sees none: the system's refusal is played."""
+    """Simulated, as the superuser, who may run these tests, is not refused by the system."""
 
     really = os.open
 
@@ -210,7 +210,7 @@ def kept(folder: Path, key: str = KEY, image: bytes = b"code" * 100) -> Path:
 
 
 def refused(reason: str) -> None:
-    """A file is not read, a warning says why, and writing makes it good again."""
+    """A file is not read, a warning explains why, and writing replaces it."""
     with pytest.warns(lw.LinkworkWarning, match=reason):
         assert cache.read(KEY) is None
     cache.write(KEY, b"own")
@@ -218,7 +218,7 @@ def refused(reason: str) -> None:
 
 
 def as_seen(monkeypatch: pytest.MonkeyPatch, seen: Callable[[os.stat_result], dict[str, int]]) -> None:
-    """Files and folders appear with another owner or mode, which only the superuser could give them."""
+    """Files and folders appear with another owner or mode, which only the superuser could set."""
     for name in ("stat", "fstat"):
         really = getattr(os, name)
 
@@ -294,7 +294,7 @@ def test_code_of_another_model_under_this_key_is_not_run(folder: Path) -> None:
 def test_a_forged_file_is_told_from_a_damaged_one(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Made by the same text, whole and under its key, in another's cache."""
+    """Made by the same sources, complete and under its key, in another user's cache."""
     path = kept(folder)
     monkeypatch.setenv("LINKWORK_CACHE_DIR", str(tmp_path / "other"))
     foreign = kept(tmp_path / "other", image=b"planted")
@@ -341,7 +341,7 @@ def test_a_file_system_without_links_has_a_secret_too(folder: Path, monkeypatch:
 @posix
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o757])
 def test_a_folder_that_others_could_replace_is_refused(folder: Path, mode: int) -> None:
-    """They need no right to the folder itself if they can rename it."""
+    """Others need no permission on the folder itself if they can rename it."""
     kept(folder)
     folder.parent.chmod(mode)
     try:
@@ -472,7 +472,7 @@ def test_left_over_temporary_files_go_but_not_those_of_live_writers(folder: Path
 
 
 def test_writing_seldom_lists_the_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On average once while a 64th of what may be kept is written; here chance says never, then always."""
+    """On average once while a 64th of the cache's limit is written; here chance says never, then always."""
     listed: list[object] = []
     really = os.listdir
 

@@ -1,4 +1,4 @@
-"""Calls with anything for an argument: never a crash, and the interpreter's answer or linkwork's error."""
+"""Calls with any argument: never a crash, and the interpreter's result or linkwork's error."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def with_number(number: float) -> Callable[[Array], Array]:
 
 
 class Awkward:
-    """What says that it is an array and then is none."""
+    """An object that claims to be an array and is none."""
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise RuntimeError("not today")
@@ -138,7 +138,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def answer(call: Callable[..., Any], arguments: list[Any]) -> Any:
-    """What comes back: bytes and shapes, or linkwork's error."""
+    """The outcome of a call: bytes and shapes, or linkwork's error."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # numpy's, on the way of odd types
         try:
@@ -275,7 +275,7 @@ def test_eight_threads_compile_the_same_model_at_once() -> None:
 
 
 def fresh() -> Array:
-    """Of a model that this process has not compiled yet, on two threads, and of one that it has."""
+    """A model that this process has not compiled yet, on two threads, and one that it has."""
     model = random_tree(502, (Spherical(), Revolute("x")), 3, name="fresh")
     s = state_of(model, 4, (40,))
     return np.concatenate([lw.mass_matrix(model, s.q).ravel(), lw.mass_matrix(MODEL, STATE.q).ravel()])
@@ -287,7 +287,7 @@ def of_pickle(data: bytes) -> Array:
 
 @pytest.fixture
 def split(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Two threads for the smallest batch."""
+    """Use two threads even for the smallest batch."""
     monkeypatch.setattr(threads, "WORTH_A_THREAD", 1e-12)
     MODEL._memo.quick.clear()  # what was made for builtins knows batches that are worth none
     lw.set_threads(2)

@@ -57,7 +57,7 @@ def pulled_bar() -> tuple[Model, list[lw.Constraint], Array]:
 
 
 def arguments(model: Model, frames: list[Frame], rows: dict[str, int], seed: int) -> list[Array]:
-    """A state, and conditions of so many rows for each loop."""
+    """A state, and constraints with this number of rows for each loop."""
     s, rng = state_of(model, seed), np.random.default_rng(seed)
     C, bias, compliance = (
         rng.normal(size=(len(frames), 6, 6)),
@@ -74,7 +74,7 @@ def arguments(model: Model, frames: list[Frame], rows: dict[str, int], seed: int
 
 
 def unturned(model: Model) -> Model:
-    """The same with placements that do not turn: no rotation is then orthogonal but for rounding."""
+    """The same with placements without rotation: rotations are orthogonal only to rounding."""
     bodies = (replace(body, placement=Transform(Mat3.identity(), body.placement.translation)) for body in model.bodies)
     return replace(model, bodies=tuple(bodies))
 
@@ -86,7 +86,7 @@ ROWS = {"a": 2, "b": 3, "c": 1, "d": 2, "e": 1}
 
 
 def test_loops_on_a_tree_of_every_joint_kind_hold_at_fifty_digits() -> None:
-    """With the forces that it finds, inverse dynamics gives back τ, and every loop's condition holds."""
+    """With the resulting forces, inverse dynamics returns τ, and every loop's constraint holds."""
     given = arguments(EVERY, LOOPS, ROWS, 4)
     entry, n, m = closing(), len(EVERY.bodies), len(LOOPS)
     exact = [[context.mpf(x) for x in array.ravel().tolist()] for array in given]
@@ -204,7 +204,7 @@ def test_a_four_bar_moves_as_mujocos() -> None:
 
 
 def test_a_loop_is_open_only_where_it_must_be() -> None:
-    """A hand's two fingers hold each other: closed at the hand, whatever carries it; what is on the world at once."""
+    """A hand's two fingers hold each other: closed at the hand, whatever carries it; on the world, at once."""
     arm = [0, 0, 1, 2, 3, 4, 3, 6]  # a chain of three, then two fingers of two links each on body 3
     found = loops_of(arm, [(0, 5), (0, 7), (1, 5), (1, 0)])
     assert [each.loop for each in found.steps[5].closed] == [1] and found.most_open == 1
@@ -217,7 +217,7 @@ def test_a_loop_is_open_only_where_it_must_be() -> None:
 
 
 def test_any_number_of_loops_costs_the_same_for_each(golden: Callable[[str, str], None]) -> None:
-    """Operations are linear in the loops, as written and folded, on a spine that carries a loop at every link."""
+    """Operations are linear in the number of loops, as written and folded, on a spine with a loop at every link."""
     counts: dict[str, list[int]] = {"as written": [], "folded": []}
     for loops in (1, 2, 3, 4):
         model, frames = ladder(loops).model, ladder(loops).holds
@@ -230,7 +230,7 @@ def test_any_number_of_loops_costs_the_same_for_each(golden: Callable[[str, str]
 
 
 def test_code_has_the_bits_of_the_interpreter() -> None:
-    """Rolled, with loops that cross: alone on one lane, and a batch on all; and whatever frames they hold."""
+    """Rolled, with crossing loops: alone on one lane, and a batch on all; whatever frames they connect."""
     model = lw.mechanisms.serial_chain(6, lw.joints.Spherical())
     for frames in (holds(("a", 6), ("a", 3), ("b", 5), ("b", 2), ("c", 4)), holds(("a", 6), ("a", 1))):
         rows = {"a": 1, "b": 1, "c": 1}

@@ -25,7 +25,7 @@ AREA: Any = getattr(np, "trapezoid", None) or np.trapz  # type: ignore[attr-defi
 
 
 def both(function: Any, states: int = 5, seed: int = 0, low: float = -2.0, high: float = 2.0, **shapes: Any) -> None:
-    """The compiled function gives what the function itself gives, one state at a time and in a batch, to the bit alike;
+    """The compiled function agrees with the function itself, one state at a time and in a batch, with the same bits;
     and so does the interpreter.
     """
     compiled = lw.compile(function, **shapes)
@@ -284,7 +284,7 @@ def test_results_may_be_nested() -> None:
 
 
 def test_threads_that_meet_in_a_first_call_go_by_one_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The memory of another would be that of an entry whose word for being busy is not its own."""
+    """A second plan would share memory with an entry whose busy flag is not its own."""
     gate, made = threading.Barrier(2), compiled_function.plan_for_trace
 
     def together(*given: Any) -> Any:
@@ -486,7 +486,7 @@ def test_wrong_shapes_and_arguments_are_said() -> None:
 
 @pytest.mark.parametrize("links", [3, 60])
 def test_a_result_that_is_not_finite_is_named(links: int) -> None:
-    """As Python names it; also where calls of code with loops stand between stages of straight code."""
+    """The same error as in Python; also where calls of code with loops are between stages of straight code."""
     arm = lw.mechanisms.serial_chain(links)
     q = np.full(links, 0.1)
 

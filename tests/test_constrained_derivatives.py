@@ -1,6 +1,4 @@
-"""Derivatives of constrained dynamics: against differences, against Pinocchio, and in every way in which they are
-computed.
-"""
+"""Derivatives of constrained dynamics: against differences, against Pinocchio, and by all methods."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ WALKER, FEET, STANDING = walker()
 
 
 def moving(constraints: list[lw.Constraint], states: int = 5) -> tuple[Array, Array, Array, Array]:
-    """States, torques of the motors, and the accelerations that constraints then allow."""
+    """States, motor torques, and the accelerations that the constraints allow for them."""
     rng = np.random.default_rng(4)
     with lw.interpreted():
         q = lw.integrate(WALKER, STANDING, 0.3 * rng.normal(size=(states, WALKER.nv)))
@@ -65,7 +65,7 @@ def test_two_feet_by_dense_matrices_and_forward_dynamics() -> None:
 
 
 def test_one_foot_gives_back_what_was_applied() -> None:
-    """Fewer forces than degrees of freedom without a motor: the motion says what they are, with loads as without."""
+    """Fewer forces than unactuated degrees of freedom: the motion determines them, with external loads and without."""
     loads = np.random.default_rng(6).normal(size=(5, len(WALKER.bodies), 6))
     for constraint, load in ((lw.Ball("left2"), None), (lw.Weld("left2"), loads)):
         q, v, tau, _ = moving(FEET)
@@ -77,7 +77,7 @@ def test_one_foot_gives_back_what_was_applied() -> None:
 
 
 def test_pinocchio_s_inverse_dynamics_agrees() -> None:
-    """With the wrenches on the feet as external forces it asks for these torques, and for none of the base."""
+    """With the wrenches on the feet as external forces it gives the same torques, and zero for the base."""
     q, v, _, a = moving(FEET)
     tau, wrenches = lw.constrained_inverse_dynamics(WALKER, q, v, a, FEET)
     there = pinocchio.create(WALKER).model

@@ -1,4 +1,4 @@
-"""The constraint force algorithm: any mechanism against articulated bodies, its invariances, depth and digits."""
+"""The constraint force algorithm: against articulated-body on any mechanism, invariances, depth and accuracy."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def agree(model: Model, relative: float = 1e-9, seed: int = 0, methods: Iterable
 
 
 def chain(joints: Iterable[Joint], seed: int = 0, rotors: bool = False, branches: int = 0) -> Model:
-    """Bodies one behind the other, then side branches of random length on any body."""
+    """Bodies in series, then side branches of random length on any body."""
     rng = np.random.default_rng(seed)
     builder = lw.Builder(f"chain{seed}", gravity=rng.normal(size=3) * 5.0)
     last, joints = "world", list(joints)
@@ -110,7 +110,7 @@ def test_floating_mechanisms(s: State) -> None:
 
 
 LACKING = {"human", "icub", "icub_reduced", "iris", "romeo", "romeo_laas_small", "ur3"}
-"""Robots with bodies that have no inertia, (iris) with limits that are no angles, or (ur3) without links."""
+"""Robots with bodies without inertia, (iris) with limits that are no angles, or (ur3) without links."""
 
 
 @pytest.mark.filterwarnings("ignore::linkwork.LinkworkWarning")

@@ -102,7 +102,7 @@ MECHANISMS = {"four_bar": four_bar, "stewart": stewart, "carrying": carrying, "r
 
 
 def errors(model: Model, constraints: Sequence[lw.Constraint], q: Array) -> Array:
-    """What the constraints hold, off by how much: six numbers of each, and zero where nothing is held."""
+    """The errors of the constraints: six numbers of each, and zero in directions that are not constrained."""
     off = []
     for c in constraints:
         with lw.interpreted():
@@ -117,7 +117,7 @@ def errors(model: Model, constraints: Sequence[lw.Constraint], q: Array) -> Arra
 
 
 def rows_of(model: Model, constraints: Sequence[lw.Constraint], q: Array) -> Array:
-    """The constraints' Jacobian, by its definition."""
+    """The constraints' Jacobian, from its definition."""
     rows = []
     for c in constraints:
         with lw.interpreted():
@@ -146,7 +146,7 @@ def assembled(model: Model, constraints: Sequence[lw.Constraint], q: Array) -> A
 
 
 def moving(model: Model, constraints: Sequence[lw.Constraint], q: Array, seed: int) -> Array:
-    """A velocity that the constraints allow."""
+    """A velocity that satisfies the constraints."""
     C = rows_of(model, constraints, q)
     v = np.random.default_rng(seed).normal(size=model.nv)
     return v - np.linalg.pinv(C, rcond=1e-10) @ (C @ v)
@@ -226,7 +226,7 @@ def test_contacts_are_pinocchios(name: str, kind: str) -> None:
 
 
 def mujocos_four_bar(q: Array, v: Array, tau: Array) -> Array:
-    """Accelerations of ``four_bar`` by MuJoCo, whose constraints give way by 1e-4."""
+    """Accelerations of ``four_bar`` by MuJoCo, whose constraints are soft, by 1e-4."""
     xml = """<mujoco><option gravity="0 0 -9.81"/><worldbody>
       <body name="crank"><joint type="hinge" axis="0 1 0"/>
         <inertial pos="0.15 0 0" mass="1" diaginertia="0.02 0.03 0.025"/>
@@ -323,7 +323,7 @@ def test_redundant_constraints_are_named_or_shared() -> None:
 @pytest.mark.parametrize("method", ["articulated_body", "virtual_work"])
 @pytest.mark.parametrize("speed", [0.0, 1.0], ids=["agree", "contradict"])
 def test_forces_of_redundant_constraints_are_the_smallest(method: str, speed: float) -> None:
-    """Three welds on two links ask for the same only as long as nothing moves."""
+    """Three welds on two links are consistent only as long as nothing moves."""
     builder = lw.Builder()
     builder.add_body("box", joint=lw.joints.Free(), com=(0.1, 0.2, 0.0), **SOLID)
     builder.add_body("arm", "box", lw.joints.Spherical(), lw.placement((0.3, 0.1, 0.2)), **SOLID)
@@ -462,7 +462,7 @@ def test_constrained_dynamics_inside_a_compiled_function() -> None:
 def test_redundant_constraints_of_many_bodies_have_the_same_bits_in_any_batch(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each state iterates until it is done itself, whatever others do."""
+    """Each state iterates until it has converged itself, independently of others."""
     monkeypatch.setattr(held_frames, "MOST_BODIES", 0)
     model = lw.mechanisms.serial_chain(4)
     q, v, tau = np.random.default_rng(0).normal(size=(3, 5, 4))
@@ -494,7 +494,7 @@ def test_a_state_that_the_kernel_leaves_has_the_same_bits_in_any_batch() -> None
 
 
 def test_a_disc_that_lies_flat_does_not_roll() -> None:
-    """Exactly, or but for the rounding of its orientation; a compiled function tells what its own text says of it."""
+    """Exactly, or up to rounding of its orientation; a compiled function reports the error of its Python function."""
     box = lw.mechanisms.free_box()
     name, zero, q = box.body_names[0], np.zeros(6), lw.neutral(box)
     tipped = np.array([*q[:3], np.sin(np.pi / 4), 0.0, 0.0, np.cos(np.pi / 4)])
@@ -511,7 +511,7 @@ def test_a_disc_that_lies_flat_does_not_roll() -> None:
 
 
 def test_many_couplings_are_rows_over_velocities(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same as by frames: a chain of couplings, a joint that is held, loads, stabilisation; what is redundant."""
+    """The same as by frames: a chain of couplings, a locked joint, loads, stabilisation; redundant ones."""
     builder = lw.Builder("many")
     solid: dict[str, Any] = {"mass": 1.0, "com": (0.1, 0.05, 0.02), "inertia": (0.1, 0.1, 0.1)}
     for k in range(6):

@@ -1,4 +1,4 @@
-"""Contact: held to MuJoCo, to laws of mechanics, and to what must be said of bad input."""
+"""Contact: against MuJoCo, laws of mechanics, and the errors for bad input."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def turned(m: Any, d: Any, joint: int) -> Array:
 
 
 def ours(m: Any, d: Any) -> tuple[Array, Array]:
-    """The state in linkwork's numbers."""
+    """A MuJoCo state as linkwork's q and v."""
     q, v = d.qpos.copy(), d.qvel.copy()
     for j in range(m.njnt):
         i, k = m.jnt_qposadr[j], m.jnt_dofadr[j]
@@ -151,7 +151,7 @@ GYMNASIUM = ("half_cheetah", "hopper", "walker2d", "ant", "humanoid", "swimmer")
 @pytest.mark.filterwarnings("ignore:.*(tendon|settotalmass):linkwork.LinkworkWarning")  # tendons without springs
 @pytest.mark.parametrize("name", GYMNASIUM)
 def test_robots_of_gymnasium_move_as_in_mujoco(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With contacts, limits and motors; what these robots lie in is found without importing the package."""
+    """With contacts, limits and motors; the folder of these robots is found without importing the package."""
     package = find_spec("gymnasium")
     assert package is not None and package.origin is not None, "gymnasium is one of the tests' requirements"
     path = Path(package.origin).parent / "envs" / "mujoco" / "assets" / f"{name}.xml"
@@ -628,7 +628,7 @@ def test_a_deep_start_and_what_a_file_leaves_out_are_said(tmp_path: Path) -> Non
 
 
 def test_derivatives_through_contacts_are_those_of_the_solution() -> None:
-    """Against differences where a contact slides, sticks, and is there while a limit is passed."""
+    """Against differences where a contact slides, sticks, and is active while a limit is passed."""
     builder = lw.Builder("hopper")
     builder.add_body("trunk", joint=lw.joints.Free(), mass=3.0, inertia=(0.02, 0.02, 0.01))
     builder.add_body("leg", "trunk", lw.joints.Prismatic("z"), mass=0.3, inertia=(1e-3, 1e-3, 1e-4), lower=-0.1)

@@ -1,4 +1,4 @@
-"""Contacts of mechanisms of more than 50 bodies: held to MuJoCo, and to the joints' system where both are possible."""
+"""Contacts of more than 50 bodies: against MuJoCo, and against the solver for few bodies where both work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from test_contact import OPTIONS, ours, scene, theirs
 
 
 def snake(links: int = 51) -> str:
-    """Links that hinge by turns about y and z, the first free; some rub, all have limits."""
+    """Links with hinges alternately about y and z, the first free; some have friction, all have limits."""
     text = '<default><geom conaffinity="0"/><joint armature="1e-3" damping="0.02" range="-20 20"/></default><worldbody>'
     text += '<geom type="plane" size="9 9 1" conaffinity="1" friction="0.7"/>'
     for k in range(links):
@@ -33,7 +33,7 @@ def snake(links: int = 51) -> str:
 
 
 def humanoid() -> str:
-    """On two feet, with two hands of five fingers: 55 bodies."""
+    """A humanoid on two feet, with two hands of five fingers: 55 bodies."""
     hinge = '<joint axis="{}" range="-60 60" damping="0.1" armature="0.01" frictionloss="0.05"/>'
 
     def limb(pos: str, axes: str, size: float, length: float, inner: str) -> str:
@@ -67,7 +67,7 @@ def large(name: str, folder: Path) -> tuple[Any, lw.Model]:
 
 
 def states(m: Any, d: Any, name: str, count: int) -> tuple[Array, Array, Array, list[tuple[Array, Array]]]:
-    """On the ground: q, v and passive forces, and MuJoCo's qpos and accelerations."""
+    """States on the ground: q, v and passive forces, and MuJoCo's qpos and accelerations."""
     rng, found, answers = np.random.default_rng(2), [], []
     for k in range(count):
         mujoco.mj_resetData(m, d)

@@ -1,4 +1,4 @@
-"""Operational-space and joint-space control: what the closed loop does, checked against closed forms."""
+"""Operational-space and joint-space control: the closed loop, checked against closed forms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from strategies import Array
 HANDS = ["left_hand", "right_hand"]
 LEGS = [f"{side}_{part}_pitch" for side in ("left", "right") for part in ("hip", "knee", "ankle")]
 PERSON = lw.mechanisms.humanoid().locked(LEGS)
-"""A humanoid whose legs do nothing: a quarter of its code less to make."""
+"""A humanoid with locked legs: a quarter less code to compile."""
 NV = PERSON.nv
 
 
@@ -352,7 +352,7 @@ def test_controllers_that_cannot_be(make: Callable[[], object], message: str) ->
 
 
 def _arm(floating: bool = False) -> lw.Model:
-    """Four joints whose axes are askew, with limits of torque; on a free base if asked for."""
+    """Four joints with skew axes and torque limits; on a free base if requested."""
     builder = lw.Builder("arm")
     last = "world"
     if floating:
@@ -390,7 +390,7 @@ def _tasks() -> list[Any]:
 @pytest.mark.parametrize("number", range(5))
 @pytest.mark.parametrize("limits", ["none", "clip", "scale"])
 def test_the_compiled_law_is_the_command(number: int, limits: str) -> None:
-    """As interpreted: the trace is the same, and needs no compiler."""
+    """Interpreted: the trace is the same, and needs no compiler."""
     arm = _arm()
     posture = [None, Posture(), Posture(np.zeros(4)), Posture(np.ones(4), 20.0, [1.0, 2.0, 3.0, 4.0])][number % 4]
     controller = OperationalSpaceController(arm, [_tasks()[number]], posture, limits=limits, threshold=1e-8)
@@ -411,7 +411,7 @@ def test_the_compiled_law_is_the_command(number: int, limits: str) -> None:
 
 
 def test_levels_and_singular_states_agree_with_the_command() -> None:
-    """Two levels that together ask for more than the arm can do near its singularity: both ways, a state at a time."""
+    """Two levels that together demand more than the arm can do near its singularity: both paths, state by state."""
     arm = lw.mechanisms.serial_chain(3, joint=lw.joints.Revolute("z"))
     tip, elbow = lw.Point("tip", axes="position"), lw.Point("tip", axes="rotation")
     levels = [Task(tip, [1.5, 0.5, 0.0]), Task(elbow, np.eye(3))]
@@ -472,7 +472,7 @@ def test_threads_may_share_a_controller() -> None:
     left = 0
 
     def switch(frame: FrameType, _event: str, _argument: object) -> Any:
-        """Before one of its instructions, another thread comes."""
+        """Another thread runs before one of its instructions."""
         nonlocal left
         frame.f_trace_opcodes = frame.f_code.co_name == "served"
         left -= frame.f_trace_opcodes

@@ -1,4 +1,4 @@
-"""A claim of cost is a test: operation counts of every algorithm on the ready mechanisms, and ``linkwork count``."""
+"""Claims of cost as tests: operation counts of every algorithm on the built-in mechanisms, and ``linkwork count``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _dear(key: str) -> bool:
 
 
 LARGE = ("serial_30dof", "branched_30dof", "serial_chain:20")
-"""On which derivatives are not counted, which takes long."""
+"""Mechanisms on which derivatives are not counted, which takes long."""
 
 
 def test_operation_counts_are_those_of_the_golden_file(golden: Callable[[str, str], None]) -> None:

@@ -1,4 +1,4 @@
-"""The demonstration: it runs, its numbers are right, and it says so when they are not."""
+"""The demonstration: it runs, its numbers are right, and it reports when they are not."""
 
 from __future__ import annotations
 

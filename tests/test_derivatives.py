@@ -35,8 +35,8 @@ STEP = context.mpf("1e-15")
 
 @dataclass(frozen=True)
 class Turret(Joint):
-    """A user's own joint whose configuration is no plain vector and whose subspace varies with it: a ball joint that is
-    told its angular velocity in the parent's axes.
+    """A user's own joint whose configuration is no plain vector and whose subspace varies with it: a ball joint with
+    its angular velocity in the parent's axes.
     """
 
     nq, nv = 4, 3
@@ -84,7 +84,7 @@ def differences(function: Callable[[Any], Any], count: int) -> Any:
 
 
 def same(found: Any, expected: Any, what: str) -> None:
-    """Equal but for what rotations of the model are off by, which are orthogonal in float64 only."""
+    """Equal up to the error of the model's rotations, which are orthogonal in float64 only."""
     size = max(0.1, *map(abs, expected.ravel()))
     worst = max(map(abs, (found.ravel() - expected.ravel())), default=0)
     assert worst < 1e-13 * size, f"{what}: off by {float(worst / size):.2g}"
@@ -171,7 +171,7 @@ def test_products_are_those_of_the_matrices(number: int) -> None:
 
 
 def loads_at(s: State, a: Array) -> Array:
-    """What a change of the external forces adds to joint forces."""
+    """The joint forces due to a change of the external forces."""
     changed, plain = (lw.inverse_dynamics(s.model, s.q, s.v, a, f) for f in (s.f_ext + s.df_ext, s.f_ext))
     return changed - plain
 
@@ -201,7 +201,7 @@ def test_laws_of_derivatives(number: int) -> None:
 
 
 def test_joints_give_way_to_what_was_rounded_before_them() -> None:
-    """Otherwise errors add up along a rope: 1.4e-12 in the last joints' own M⁻¹."""
+    """Otherwise errors accumulate along a rope: 1.4e-12 in the last joints' own M⁻¹."""
     model = lw.mechanisms.rope(12)
     q, _ = lw.random_state(model, np.random.default_rng(0))
     (found,) = evaluate(ALGORITHMS["mass_matrix_inverse"], model, [q.tolist()])
@@ -232,7 +232,7 @@ def test_what_is_zero_by_structure_is_zero() -> None:
 
 
 def test_a_free_root_may_be_anywhere() -> None:
-    """Derivatives are found in the root's own frame, so that not a bit depends on where it is."""
+    """Derivatives are computed in the root's own frame, so that not a bit depends on its pose."""
     model = lw.mechanisms.humanoid(floating_base=True)
     s = state_of(model, 4)
     far = s.q.copy()

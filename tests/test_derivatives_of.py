@@ -129,7 +129,7 @@ def test_a_product_backward_takes_at_most_four_times_the_operations(base: bool) 
 
 
 def test_derivatives_can_be_differentiated() -> None:
-    """The Hessian of the potential energy is the derivative of what gravity takes."""
+    """The Hessian of the potential energy is the derivative of the gravity torques."""
     f = lw.compile(lambda q: lw.energy(ARM, q, np.zeros(3))[1], q=3)
     gradient = lw.jacobian_of(f)
     hessian = lw.jacobian_of(gradient)

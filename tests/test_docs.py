@@ -1,7 +1,7 @@
 """The README and the pages of docs/: their code runs as it stands, and their links lead somewhere.
 
-Text right after some code is what it prints.
-A page about another library has tables with a column of its code and one of ours: both are run, and give the same.
+Text right after some code is its expected output.
+A page about another library has tables with a column of its code and one of ours: both are run, and must give the same.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def name(path: Path) -> str:
 
 
 def anchors(text: str) -> set[str]:
-    """The headings of a page, as GitHub makes anchors of them."""
+    """The headings of a page, as GitHub converts them to anchors."""
     headings = re.findall(r"^#+ (.*)$", CODE.sub("", text), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -62,7 +62,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 
 MANY = "M = lw.mass_matrix(person, q[0])"
-"""How the code of the README begins that asks many functions about a humanoid."""
+"""The beginning of the README's code that calls many functions of a humanoid."""
 assert README.read_text(encoding="utf-8").count(MANY) == 1
 RUNNABLE = [path for path in (README, *DOCS) if CODE.search(path.read_text(encoding="utf-8"))]
 
@@ -96,14 +96,14 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(
 
 
 def same_text(printed: str, claimed: str) -> bool:
-    """The same words, and numbers but for their last digit, which may depend on how NumPy was built."""
+    """The same words, and numbers up to their last digit, which may depend on how NumPy was built."""
     ours, theirs = ([float(number) for number in NUMBER.findall(text)] for text in (printed, claimed))
     words = [NUMBER.sub("#", text).split() for text in (printed, claimed)]
     return words[0] == words[1] and len(ours) == len(theirs) and np.allclose(ours, theirs, rtol=0, atol=0.0101)
 
 
 def same_on_both_sides(row: str, names: dict[str, object]) -> bool:
-    """Of a row whose second and third cells are code: whether it is such a row; they must have the same value."""
+    """Whether a row's second and third cells are code; if so, they must have the same value."""
     cells = [re.fullmatch(r"`([^`]+)`", cell) for cell in row.split(" | ")]
     if len(cells) != 3 or cells[1] is None or cells[2] is None:
         return False
@@ -127,7 +127,7 @@ def value(code: str, names: dict[str, object]) -> Any:
 
 @pytest.mark.parametrize("path", PAGES, ids=name)
 def test_the_commands_of_a_page_are_understood(path: Path) -> None:
-    """None of them is run; but every option, target and program that they name is there."""
+    """None of them is run; but every option, target and program that they name exists."""
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     for found in COMMAND.findall(path.read_text(encoding="utf-8")):
         program, *words = shlex.split(found[0] or found[1], comments=True)

@@ -1,4 +1,4 @@
-"""Contacts of models that are made from models: they go along with what they are between."""
+"""Contacts of models derived from others: they are kept with the bodies that they belong to."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def walker(folder: Path, knee: str = KNEE) -> lw.Model:
 
 
 def pressed(model: lw.Model, low: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
-    """A state in which feet and boxes are in the ground."""
+    """A state in which feet and boxes penetrate the ground."""
     _, v = lw.random_state(model, 3)
     return model.configuration({"root": [0.0, 0.1, low, 0.06, 0.08, 0.0, np.sqrt(0.99)]}), 0.3 * v
 

@@ -1,4 +1,4 @@
-"""Models that differ from others: what is locked, loaded, cut out, renamed or added moves as the whole does."""
+"""Models derived from others: with bodies locked, loaded, removed, renamed or added, they move as the whole does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from strategies import JOINTS, close, random_inertia, random_placement, random_t
 
 @pytest.fixture(autouse=True)
 def interpreted() -> Iterator[None]:
-    """Editing comes before any form is chosen."""
+    """Editing is independent of the form."""
     with lw.interpreted():
         yield
 
@@ -56,7 +56,7 @@ def test_a_locked_model_is_pinocchio_s_reduced_one() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_locked_joint_is_one_that_does_not_accelerate(seed: int) -> None:
-    """Any kinds, loads at any frames: forces of the others are those of the whole with still joints."""
+    """Any kinds, loads at any frames: forces of the others are those of the whole with these joints at rest."""
     rng = np.random.default_rng(seed)
     whole = random_tree(300 + seed, JOINTS, 9)
     frozen = [str(name) for name in rng.permutation(whole.joint_names)[:4]]
@@ -85,7 +85,7 @@ def test_a_locked_joint_is_one_that_does_not_accelerate(seed: int) -> None:
 
 
 def _energy_without_world(whole: Model, frozen: list[str], q: Any, v: Any) -> tuple[float, float]:
-    """Of the whole, but for what is frozen to the world, which has no part in it any more."""
+    """The energy of the whole, except for bodies frozen to the world, which no longer belong to it."""
     still, bodies = {0}, []
     for number, body in enumerate(whole.bodies, 1):
         if body.parent in still and body.joint_name in frozen:
@@ -150,7 +150,7 @@ def test_gravity_is_another() -> None:
 
 
 def test_a_payload_is_a_body_fixed_to_a_frame() -> None:
-    """By hand: the same as a body on a fixed joint, merged; and as the force that its weight is."""
+    """By hand: the same as a body on a fixed joint, merged; and as an external force equal to its weight."""
     rng = np.random.default_rng(5)
     load, place = random_inertia(rng), random_placement(rng)
     builder = lw.Builder()
@@ -223,7 +223,7 @@ def test_a_model_added_to_nothing_is_itself() -> None:
 
 
 def test_two_arms_on_a_torso_move_as_each_alone() -> None:
-    """On a base that is held still, an arm has the forces that it has by itself, where it stands."""
+    """On a base at rest, an arm has the same joint forces as by itself."""
     arm = panda().locked(["panda_finger_joint1"])
     builder = lw.Builder("two_arms")
     builder.add_body("base", joint=Planar(), mass=50.0, inertia=(5, 5, 5))

@@ -1,5 +1,5 @@
-"""Elementary functions: errors in units in the last place against mpmath, special values as NumPy's, and the same bits
-of floats, arrays, the evaluator and machine code.
+"""Elementary functions: errors in units in the last place against mpmath, special values like NumPy's, and the same
+bits for floats, arrays, the evaluator and machine code.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ EDGES += [
 
 
 def same_kind(ours: Array, numpys: Array) -> Array:
-    """Where both are the same infinity, or no numbers, or nearly equal finite ones."""
+    """Where both are the same infinity, or both NaN, or nearly equal finite numbers."""
     with np.errstate(all="ignore"):
         close = np.abs(ours - numpys) <= 1e-14 * np.abs(numpys) + 5e-324
     return (ours == numpys) | (np.isnan(ours) & np.isnan(numpys)) | close
@@ -274,7 +274,7 @@ def test_floats_and_the_evaluator_have_the_arrays_bits(inputs: Array) -> None:
 
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_constants_and_equal_arguments_keep_the_bits(lanes: int, inputs: Array) -> None:
-    """What folds and what is shared changes no bit."""
+    """Constant folding and common subexpressions change no bit."""
     two = [name for name in BOUNDS if len(BOUNDS[name][1][0]) == 2]
     few = inputs[::4]
     x = np.ascontiguousarray(few[:, 0])

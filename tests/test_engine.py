@@ -59,7 +59,7 @@ def test_programs_are_well_formed_and_mean_what_the_text_means(name: str, form: 
     [("forward_dynamics_derivatives", lw.joints.Revolute("y")), ("mass_matrix_inverse", lw.joints.Spherical())],
 )
 def test_items_of_lists_take_lanes_and_keep_their_bits(name: str, joint: lw.joints.Joint) -> None:
-    """Two right-hand sides of a hinge, twelve of a free joint, three of a ball."""
+    """Two right-hand sides of a hinge, twelve of a free joint, three of a ball joint."""
     model = lw.mechanisms.serial_chain(2, joint=joint, floating_base=True)
     task = Task(ALGORITHMS[name], model)
     arguments = arguments_of(task, state_of(model, 1))
@@ -69,7 +69,7 @@ def test_items_of_lists_take_lanes_and_keep_their_bits(name: str, joint: lw.join
 
 
 def test_right_hand_sides_take_the_lanes_of_one_state() -> None:
-    """Three of a ball: a quarter of all operations is saved."""
+    """Three of a ball joint: a quarter of all operations is saved."""
     model = lw.mechanisms.serial_chain(3, joint=lw.joints.Spherical())
     task = Task(ALGORITHMS["mass_matrix_inverse"], model)
     narrow = Rolled(task).program.program
@@ -123,7 +123,7 @@ expressions = st.recursive(
 
 
 def value(expression: Any, arguments: Sequence[Any], seen: list[Any]) -> Any:
-    """An expression over any scalars; ``seen`` gets every value on the way."""
+    """An expression over any scalars; ``seen`` receives every intermediate value."""
     if isinstance(expression, tuple):
         name, *operands = expression
         result = OPERATIONS[name][1](*(value(operand, arguments, seen) for operand in operands))
@@ -134,7 +134,7 @@ def value(expression: Any, arguments: Sequence[Any], seen: list[Any]) -> Any:
 
 
 def plain(expression: Any, arguments: Sequence[float]) -> float:
-    """Its value in floats, or not a number where anything on the way is none."""
+    """Its value in floats, or NaN if any intermediate value is NaN."""
     seen: list[float] = []
     try:
         result = value(expression, arguments, seen)
@@ -199,7 +199,7 @@ def test_what_changes_nothing_costs_nothing(expression: Any) -> None:
 
 
 def test_what_no_result_needs_is_left_out() -> None:
-    """The velocity of a pendulum does not matter to its gravity torque; nor does the last sine to a first frame."""
+    """The velocity of a pendulum does not affect its gravity torque, nor the last sine a first frame."""
     arm = lw.mechanisms.serial_30dof()
     near = specialise(ALGORITHMS["frame_placements"], arm, (), [arm.frame(arm.body_names[0])], expand=False)
     assert count(near)["sin"] <= 1

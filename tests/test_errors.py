@@ -1,4 +1,4 @@
-"""What bad input gets from the public functions: an error that names the thing. A call that fails changes nothing."""
+"""Errors of the public functions for bad input: they name the cause. A call that fails changes nothing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def value_of(argument: str) -> np.ndarray:
 
 
 def may_be_left_out(name: str, argument: str) -> bool:
-    """External forces, and any change that a product is taken with."""
+    """External forces, and any tangent that a product is taken with."""
     return argument == "f_ext" or ("_jvp" in name and argument.startswith("d"))
 
 
@@ -92,7 +92,7 @@ def test_a_wrong_type_names_the_argument(name: str, argument: str, space: str) -
     indirect=["engine"],
 )
 def test_a_number_that_is_not_finite_names_argument_place_and_joint(name: str, argument: str, space: str) -> None:
-    """Compiled code looks for itself, so each function is asked interpreted, and one of a family in each form."""
+    """Compiled code checks for itself, so each function is called interpreted, and one of a family in each form."""
     batch = state_of(MODEL, 2, (3,))
     field = {"q0": "q"}.get(argument, argument)
     for (s, index), number in product(((STATE, ()), (batch, (1,))), (np.nan, np.inf, -np.inf)):
@@ -187,8 +187,8 @@ OF_EACH_SIZE = (Revolute("x"), Universal("x", "y"), Spherical(), Free(), Cam())
 def in_forms(joints: Sequence[Joint], compiled: Sequence[Joint] = OF_EACH_SIZE) -> Any:
     """All of these joints in the interpreter, and where new code is compiled for each, one of each size, or fewer.
 
-    Compiled code finds any result that is not finite in the same way, whichever joint it comes from; that it has the
-    interpreter's bits for every joint kind is for test_bits to show.
+    Compiled code finds any non-finite result in the same way, whichever joint it comes from; test_bits shows that it
+    has the interpreter's bits for every joint kind.
     """
     cases = [(form, joint) for form in FORMS for joint in joints if form == "interpreted" or joint in compiled]
     ids = [f"{form}-{joint.describe()}" for form, joint in cases]

@@ -31,13 +31,13 @@ SMALLER = {
     "rope": ("LINKS, LENGTH, SWING = 1000", "LINKS, LENGTH, SWING = 400"),
     "ten_thousand_cheetahs": ("COUNT, STEPS, REST, HOLD, DT = 10_000", "COUNT, STEPS, REST, HOLD, DT = 2000"),
 }
-"""Sizes of examples that their checks do not need: what stands there, and what a test takes in its place. All else is
-run as it stands; the site runs all examples with their own sizes.
+"""Sizes of examples that their checks do not need: the text in the example, and its replacement in a test. Everything
+else is run unchanged; the site runs all examples with their own sizes.
 """
 
 
 def asked(path: Path) -> str:
-    """The text of an example, with the size that a test takes."""
+    """The text of an example, with the sizes of a test."""
     text = path.read_text(encoding="utf-8")
     if path.stem in SMALLER:
         there, smaller = SMALLER[path.stem]

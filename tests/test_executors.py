@@ -25,7 +25,7 @@ MODEL = lw.mechanisms.double_pendulum()
 
 
 def asked() -> dict[str, Any]:
-    """Something of every kind: for all, for each trajectory, for each step."""
+    """Arguments of every kind: for all, for each trajectory, for each step."""
     rng = np.random.default_rng(0)
     q, v = lw.random_state(MODEL, rng, shape=(2, 60))
     tau, kd = rng.normal(size=(2, 60, 100, 2)), rng.uniform(size=(60, 2))
@@ -55,7 +55,7 @@ def test_threads_and_processes(make: Callable[[], Executor]) -> None:
 
 
 def test_a_process_is_killed_while_it_works(tmp_path: Path) -> None:
-    """A pool of processes is broken by that: what is left is computed here."""
+    """This breaks a pool of processes: the rest is computed here."""
     with processes() as executor, pytest.warns(lw.LinkworkWarning, match=r"of 18 jobs were lost with their workers"):
         found = lw.rollout(MODEL, **asked(), executor=Deadly(executor, tmp_path / "killed"), chunk=7)
     assert int((tmp_path / "killed").read_text()) != os.getpid()
@@ -65,7 +65,7 @@ def test_a_process_is_killed_while_it_works(tmp_path: Path) -> None:
 def test_a_dask_cluster_and_a_worker_of_it_that_is_killed_while_it_works(
     tmp_path: Path,
 ) -> None:
-    """The cluster starts another worker and does the job again; a job that it gives up is computed here."""
+    """The cluster starts another worker and repeats the job; a job that it gives up is computed here."""
     distributed = pytest.importorskip("distributed")
     options = {"processes": True, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": logging.CRITICAL}
     with distributed.LocalCluster(n_workers=2, **options) as cluster, distributed.Client(cluster) as client:
@@ -83,7 +83,7 @@ def test_a_dask_cluster_and_a_worker_of_it_that_is_killed_while_it_works(
 
 
 class Unwilling(Executor):
-    """Jobs that are cancelled, or fail, instead of being done."""
+    """An executor whose jobs are cancelled or fail, instead of being done."""
 
     def __init__(self, error: Exception, after: int) -> None:
         self.error, self.after, self.futures = error, after, []  # type: ignore[var-annotated]
@@ -112,7 +112,7 @@ def test_an_executor_that_is_shut_down_is_refused() -> None:
 
 
 class Later:
-    """An executor that begins a job only when its result is asked for, as a queue may."""
+    """An executor that begins a job only when its result is requested, as a queue may."""
 
     def submit(self, function: Callable[[Any], Any], job: Any) -> Any:
         return SimpleNamespace(result=lambda: function(job), cancel=lambda: None)
@@ -155,7 +155,7 @@ def test_a_batch_falls_into_jobs_of_a_sensible_size(size: int, monkeypatch: pyte
 
 
 def test_errors_cross_processes() -> None:
-    """What is wrong with a model or a trajectory is found out there and said here."""
+    """Errors in a model or a trajectory are found there and raised here."""
     builder = lw.Builder("light")
     builder.add_body("tip", joint=lw.joints.Revolute("z"))
     v = np.zeros((3, 2))

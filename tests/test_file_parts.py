@@ -1,4 +1,4 @@
-"""What a file says beside its tree: equalities, mimic joints, actuators and springs, against MuJoCo and by hand."""
+"""Equality constraints, mimic joints, actuators and springs of a file, against MuJoCo and by hand."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_wrong_springs_are_named() -> None:
 
 
 def gripper(friction: float = 0.0, **limits: float) -> lw.Model:
-    """A hinge that carries two fingers, the second moving half as far as the first and the other way."""
+    """A hinge with two fingers, the second moving half as far as the first in the opposite direction."""
     builder = lw.Builder("gripper")
     builder.add_body("arm", joint=lw.joints.Revolute("y"), mass=1.0, com=(0.3, 0, 0), inertia=(0.1, 0.1, 0.1))
     for name, mass in (("left", 0.5), ("right", 0.4)):

@@ -1,4 +1,4 @@
-"""Files that are written as a whole or not at all, files that lie about their sizes, and requests beyond memory."""
+"""Files that are written completely or not at all, files with false sizes, and requests beyond memory."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ OLD = b"<!-- t -->\nthe old file\n<!-- end -->\n"
 
 @pytest.mark.parametrize("writer", WRITERS)
 def test_a_full_disk_leaves_the_old_file(writer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Writing meets the end of the disk when all is handed over to it; the old file has every byte it had."""
+    """The disk is found to be full when the data is flushed; the old file keeps every byte."""
     name, write = WRITERS[writer]
     path = tmp_path / name
     path.write_bytes(OLD)
@@ -107,8 +107,8 @@ def test_a_write_protected_file_is_not_replaced(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("writer", [writer for writer in WRITERS if writer != "bench --write"])  # reads it first
 def test_a_place_where_no_file_can_be_is_named(writer: str, tmp_path: Path) -> None:
-    """A folder of that name, a file in place of its folder, a name that is too long: an error of ours, of the system's
-    kind, that names the file as it was asked for.
+    """A folder of that name, a file in place of its folder, a name that is too long: one of our errors, and an OSError,
+    that names the file as requested.
     """
     name, write = WRITERS[writer]
     kind = Path(name).suffix
@@ -217,7 +217,7 @@ def header(shape: str, descr: str = "'<f8'") -> bytes:
 
 
 def changed(source: Path, to: Path, **members: bytes | None) -> Path:
-    """A trajectory's file with some of its members replaced, added, or (None) left out."""
+    """A trajectory's file with some of its members replaced, added, or (None) removed."""
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as new:
         parts: dict[str, bytes | None] = {name: old.read(name) for name in old.namelist()}
         for name, data in {**parts, **{f"{name}.npy": data for name, data in members.items()}}.items():

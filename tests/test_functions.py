@@ -39,7 +39,7 @@ def log_uniform(rng: np.random.Generator, low: float, high: float, count: int) -
 
 
 def multiples(rng: np.random.Generator, largest: float, count: int) -> Array:
-    """Floats at, beside and near whole multiples of a quarter turn, where a sine or cosine nearly vanishes."""
+    """Floats at, beside and near multiples of a quarter turn, where a sine or cosine nearly vanishes."""
     top = int(largest / QUARTER) - 1
     at = rng.integers(-top, top, count) * QUARTER
     near = at * (1.0 + rng.normal(size=count) * 10.0 ** rng.uniform(-16, -9, count))
@@ -147,7 +147,7 @@ def exact_skew(turn: Sequence[float]) -> mpmath.matrix:
 
 
 def exact_screw(turn: Sequence[float]) -> mpmath.matrix:
-    """∫₀¹ exp(s K) ds = Σ Kⁿ/(n+1)!, summed until nothing is left."""
+    """∫₀¹ exp(s K) ds = Σ Kⁿ/(n+1)!, summed until terms vanish."""
     skew, term, total = exact_skew(turn), context.eye(3), context.eye(3)
     for n in range(1, 80):
         term = term * skew / (n + 1)
@@ -201,7 +201,7 @@ def test_rotations_over_arrays_and_mpmath_agree_with_floats(function: Callable[[
 
 
 def test_series_carry_more_than_float_precision_in_mpmath() -> None:
-    """Angles between the two thresholds would otherwise see the float coefficients of the series."""
+    """Angles between the two thresholds would otherwise expose the float coefficients of the series."""
     for size in (1e-14, 1e-9, 1e-4, 0.05):
         turn = [0.6 * size, 0.0, 0.8 * size]
         exact = exact_screw(turn)

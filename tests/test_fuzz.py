@@ -1,4 +1,4 @@
-"""Every public callable with hostile arguments, in small; ``make fuzz`` does it in large (``fuzz.py`` says how)."""
+"""Every public callable with a few hostile arguments; ``make fuzz`` runs many more (see ``fuzz.py``)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What model files say of their bodies' looks: read with the model, meshes opened only when shown, and only where one
-may be.
+"""Visual and collision geometry of model files: read with the model, with meshes opened only when shown, and only in
+permitted folders.
 """
 
 from __future__ import annotations

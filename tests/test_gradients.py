@@ -1,4 +1,4 @@
-"""Derivatives through time: a step linearised, and losses pulled back through rollouts, against differences."""
+"""Derivatives through time: linearised steps, and losses propagated backward through rollouts, against differences."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def test_trajectories_of_their_own_have_gradients_of_their_own() -> None:
 
 
 def test_a_gradient_through_a_thousand_steps_is_that_of_50_digits() -> None:
-    """A pendulum that swings for 2 s: its last angle by its first, by a difference with 50 digits."""
+    """A pendulum that swings for 2 s: the derivative of its last angle by its first, by a difference with 50 digits."""
     model = lw.mechanisms.pendulum()
     steps, dt, start = 1000, 0.002, 0.7
     last = np.zeros((steps + 1, 1))
@@ -257,7 +257,7 @@ def test_a_gradient_through_a_thousand_steps_is_that_of_50_digits() -> None:
 
 
 def test_steps_with_loops_have_the_same_derivatives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Through time and of one step: as mechanisms of many bodies have them, which are simulated step by step."""
+    """Through time and of one step: as for mechanisms of many bodies, which are simulated step by step."""
     q, v = np.random.default_rng(3).normal(size=(2, 3))
     tau, kept = np.random.default_rng(4).normal(size=(2, 7, 3)), np.ones((8, 3))
     cost = lw.compile(lambda t, q, v, tau: q @ q + t * (tau @ tau), t=(), q=3, v=3, tau=3)
@@ -333,7 +333,7 @@ def test_no_states_have_no_derivatives() -> None:
 
 
 def test_redundant_constraints_are_named() -> None:
-    """A ball joint holds a planar chain out of its plane, too: whatever the state, and where the arm is stretched."""
+    """A ball joint also constrains a planar chain out of its plane: in any state, and where the arm is stretched."""
     chain = lw.mechanisms.serial_chain(3)
     state = [0.1, 0.2, 0.3], np.zeros(3)
     with pytest.raises(lw.SingularError, match=r"'world'\) hold 3 motions, of which only 2 are independent"):

@@ -49,7 +49,7 @@ def holding() -> tuple[lw.Model, list[lw.Weld], Array]:
 
 @cache
 def flying(hands: int = 3) -> tuple[lw.Model, list[lw.Weld], Array]:
-    """Hands that fly, around a plate."""
+    """Free hands around a plate."""
     builder = lw.Builder("flying")
     for k in range(hands):
         inertia = {"mass": 1.0 + k, "com": (0.1, 0, 0), "inertia": (0.02, 0.03, 0.04)}
@@ -66,7 +66,7 @@ def flying(hands: int = 3) -> tuple[lw.Model, list[lw.Weld], Array]:
 
 
 def moving(model: lw.Model, welds: list[lw.Weld], q: Array, seed: int) -> Array:
-    """A velocity at which the hands stay on the plate."""
+    """A velocity with which the hands stay on the plate."""
     with lw.interpreted():
         J = lw.jacobian(model, q, [w.frame_a for w in welds]) - lw.jacobian(model, q, [w.frame_b for w in welds])
     ways = null_space(J)

@@ -1,4 +1,4 @@
-"""The same mechanism written down in another way moves in the same way."""
+"""The same mechanism described in another way moves in the same way."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ in_every_form = pytest.mark.parametrize(  # tables, loops and slots follow the n
 
 
 def results(model: Model, s: State) -> dict[str, Array]:
-    """What must not change, with vectors in the order of ``s.model``."""
+    """Results that must not change, with vectors in the order of ``s.model``."""
     moving = [body.joint_name for body in s.model.bodies if body.joint.nv]
     p, p_q = model.permutation(moving), model.permutation(moving, of="q")
     q, (v, a, tau) = s.q[..., np.argsort(p_q)], (x[..., np.argsort(p)] for x in (s.v, s.a, s.tau))
@@ -69,10 +69,11 @@ def test_the_numbering_of_bodies_does_not_matter(engine: str, index: int) -> Non
 
 
 def shifted(body: Body, rng: np.random.Generator) -> tuple[Transform, Joint]:
-    """Another frame for a body, placed in the old one, and the same joint seen from there.
+    """Another frame for a body, placed in the old one, and the same joint described in it.
 
-    A joint with axes keeps its coordinates when its frame turns in any way and slides along what the joint does not
-    tell apart: anywhere if it only slides, along its axis if it turns. Other joints' velocities belong to their frames.
+    A joint with axes keeps its coordinates when its frame rotates in any way and moves along directions that do not
+    affect the joint: anywhere if it only slides, along its axis if it rotates. Other joints' velocities belong to their
+    frames.
     """
     joint, anywhere = body.joint, random_placement(rng)
     if isinstance(joint, Fixed):

@@ -1,4 +1,4 @@
-"""Inverse kinematics: against Pinocchio's kinematics and by laws; the same bits for a target in any company."""
+"""Inverse kinematics: against Pinocchio's kinematics and by laws; the same bits for a target in any batch."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def tree() -> lw.Model:
 
 
 def geared(free: bool) -> lw.Model:
-    """A chain whose third hinge follows the second, the fourth the third, and whose fifth is held still."""
+    """A chain whose third hinge follows the second, the fourth the third, and whose fifth is locked."""
     solid: dict[str, Any] = {"mass": 1.0, "inertia": (0.1, 0.1, 0.1)}
     builder = lw.Builder("geared")
     builder.add_body("link0", joint=lw.joints.Free() if free else lw.joints.Revolute("y"), **solid)
@@ -70,7 +70,7 @@ def geared(free: bool) -> lw.Model:
 
 @pytest.mark.parametrize("free", [False, True])
 def test_joints_that_follow_others_do_so(free: bool) -> None:
-    """They are where their leaders put them, within the limits of both, and the targets are reached."""
+    """They satisfy their couplings, within the limits of leader and follower, and the targets are reached."""
     model = geared(free)
     lead, second, third, fourth, last = (model.q_start[model.joint_index(f"joint_link{k}")] for k in range(1, 6))
     q, _ = lw.random_state(model, 3, shape=6)
@@ -211,7 +211,7 @@ def test_a_start_out_of_the_limits_is_brought_within_and_said() -> None:
 
 @lw.interpreted()
 def test_half_a_turn() -> None:
-    """The hardest rotation: as far as can be, with no way shorter than others, and a sine of zero."""
+    """The hardest rotation: the largest distance, with no unique shortest path, and a sine of zero."""
     arm = lw.mechanisms.serial_chain(6, joint="spherical")
     for axis in np.eye(3):
         target = np.eye(4)

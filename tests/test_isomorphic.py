@@ -1,4 +1,4 @@
-"""Branches that are alike, side by side in the lanes of a vector: found where they are, and the same bits."""
+"""Isomorphic branches, side by side in the lanes of a vector: found where they exist, and with the same bits."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_no_more_than_so_many_are_taken_together(branches: int) -> None:
 
 @dataclass(frozen=True)
 class Screw(Joint):
-    """A user's own joint, which takes degrees."""
+    """A user's own joint, in degrees."""
 
     pitch: float = 30.0
     nq, nv, angles = 1, 1, (0,)
@@ -103,15 +103,15 @@ def test_joints_of_ones_own_are_left_as_they_are() -> None:
 
 
 def opposite(joint: Joint) -> Joint:
-    """With its coordinate axes turned round."""
+    """With its coordinate axes reversed."""
     values = {field.name: getattr(joint, field.name) for field in fields(joint)}  # type: ignore[arg-type]
     axes = {name: CoordinateAxis("-" + axis.name) for name, axis in values.items() if isinstance(axis, CoordinateAxis)}
     return replace(joint, **axes)  # type: ignore[type-var]
 
 
 def spider(seed: int, joints: tuple[Joint, ...], legs: int, toes: int) -> Model:
-    """A hull with as many legs of these joints, toes on each; numbers that are 0, 1 or -1 in one leg only, too, and
-    axes that are opposite.
+    """A hull with several legs of these joints, toes on each; with numbers that are 0, 1 or -1 in one leg only, and
+    opposite axes.
     """
     rng = np.random.default_rng(seed)
     builder = lw.Builder(f"spider{seed}", gravity=(0.3, -0.2, -9.8))
@@ -296,7 +296,7 @@ def test_a_user_s_function_computes_branches_side_by_side_in_one_call(monkeypatc
 
 
 def test_what_a_zero_of_other_branches_loses_is_not_hidden_by_a_choice() -> None:
-    """A velocity overflows in one branch, where all others have a number for its zero; np.clip makes numbers of all."""
+    """A velocity overflows in one branch, where all others have a number for its zero; np.clip makes all finite."""
     builder, solid = lw.Builder("arms"), {"mass": 1.0, "inertia": (0.1, 0.1, 0.1)}
     base = builder.add_body("base", joint=Revolute("z"), **solid)
     for k, rpy in enumerate([(0.0, 0.0, 0.0), (0.3, 0.2, 0.1), (0.5, 0.2, 0.3)]):
@@ -313,7 +313,7 @@ def test_what_a_zero_of_other_branches_loses_is_not_hidden_by_a_choice() -> None
 
 
 def test_over_time_branches_are_side_by_side_and_have_the_bits_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rollout of one trajectory, plain and with a law, one that blows up, and a simulation."""
+    """A rollout of one trajectory, plain and with a law, one that diverges, and a simulation."""
     model = lw.mechanisms.binary_tree(3)
     state = state_of(model, 2, (3,))
     q, v = state.q, 0.1 * state.v

@@ -105,7 +105,7 @@ def test_joints_are_frozen_hashable_and_picklable(joint: Joint) -> None:
 
 
 def test_a_joint_moves_a_body_in_a_model(joint: Joint) -> None:
-    """One body on the joint alone: its frame's velocity is S v, and v costs what the body's inertia says."""
+    """One body on the joint alone: its frame's velocity is S v, and its energy follows from the body's inertia."""
     builder = lw.Builder(gravity=(0, 0, 0))
     builder.add_body("body", joint=joint, mass=2.0, com=(0.1, 0.2, 0.3), inertia=(0.3, 0.4, 0.5))
     model = builder.build()

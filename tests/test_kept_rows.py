@@ -1,4 +1,4 @@
-"""Rows that a traced text keeps where a condition holds: the same in every form, in any company."""
+"""Rows that a traced function keeps where a condition holds: the same in every form, in any batch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from linkwork.spatial import where_less
 
 
 def text(x: Any, packed: bool = True) -> Any:
-    """The sum, and the alternating sum, of the sines of what is positive, three times over."""
+    """The sum, and the alternating sum, of the sines of positive numbers, three times over."""
     scalars = numbers(x).tolist()
     kept = KeptRows("positive", 2, len(scalars), packed)
     for k, value in enumerate(scalars):

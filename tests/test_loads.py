@@ -1,4 +1,4 @@
-"""Forces at frames, and what joints transmit as any frame sees it."""
+"""Forces at frames, and joint reactions expressed in any frame."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_reactions_of_a_motion_are_those_of_its_forces(engine: str) -> None:
 
 
 def test_any_frame_sees_the_reactions() -> None:
-    """The power of a wrench on a motion does not depend on who sees both."""
+    """The power of a wrench on a twist does not depend on the frame in which both are expressed."""
     model = few_kinds()
     s = state_of(model, 5)
     rng = np.random.default_rng(1)
@@ -95,7 +95,7 @@ def test_any_frame_sees_the_reactions() -> None:
 
 
 def test_a_wrist_bears_what_is_beyond_it() -> None:
-    """By hand: the weight of the hand and of what it holds, and its moment about the wrist."""
+    """By hand: the weight of the hand and of its load, and its moment about the wrist."""
     builder = lw.Builder(gravity=(0, 0, -10))
     builder.add_body("arm", joint=lw.joints.Revolute("y"), mass=3.0)
     builder.add_body("hand", "arm", lw.joints.Revolute("x"), lw.placement((1, 0, 0)), mass=1.0, com=(0.1, 0, 0))

@@ -1,4 +1,4 @@
-"""The ready mechanisms have the masses, sizes, names and symmetries that they claim."""
+"""The built-in mechanisms have the masses, sizes, names and symmetries that they claim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MJCF against MuJoCo itself, and what is refused."""
+"""MJCF against MuJoCo itself, and rejected files."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def attaching(file: str, head: str = "") -> str:
 @pytest.mark.parametrize("head", ["", "<compiler meshdir='a/b'/>", "<compiler assetdir='a/b'/>"])
 @pytest.mark.parametrize("mesh", ["../outside.obj", "a/../../outside.obj", "link.obj", "links/outside.obj"])
 def test_an_attached_model_reads_nothing_from_outside(tmp_path: Path, head: str, mesh: str) -> None:
-    """Its references are its own: the directories of the model that attaches it do not make them harmless."""
+    """Its references are its own: the directories of the model that attaches it do not make them safe."""
     folder = tmp_path / "model"
     (folder / "a" / "b").mkdir(parents=True)
     (tmp_path / "outside.obj").write_text(TETRAHEDRON)
@@ -302,7 +302,7 @@ def test_an_attached_model_has_directories_of_its_own(tmp_path: Path, places: tu
 
 
 def test_models_that_attach_each_other_are_refused(tmp_path: Path) -> None:
-    """MuJoCo would follow them until its stack ends, and the interpreter with it."""
+    """MuJoCo would follow them until a stack overflow ends the process."""
     one, two = tmp_path / "one.xml", tmp_path / "two.xml"
     one.write_text(attaching("one.xml"))
     with pytest.raises(FormatError, match="attaches itself") as caught:
@@ -394,9 +394,7 @@ def hanging(count: int, inner: str = "") -> str:
 
 
 def test_long_chains_are_read_as_deep_as_mujoco_reads_them(tmp_path: Path) -> None:
-    """Its reader takes elements in each other up to 499 deep; what is included and attached counts, as its recursions
-    have it.
-    """
+    """Its reader accepts elements nested up to 499 deep; included and attached elements count, as in its recursion."""
     assert load(write(tmp_path, hanging(120))).nv == 120
     (tmp_path / "part.xml").write_text(f"<mujoco><worldbody>{hanging(300)}</worldbody></mujoco>")
     (tmp_path / "more.xml").write_text(f"<mujocoinclude>{hanging(300)}</mujocoinclude>")

@@ -1,4 +1,4 @@
-"""The Builder's refusals, and what a Model is: immutable, comparable, picklable."""
+"""Errors of the Builder, and properties of a Model: immutable, comparable, picklable."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def test_many_placements_have_the_bits_of_single_ones() -> None:
 
 
 def test_an_inertia_that_is_clearly_possible_is_one() -> None:
-    """Leading minors decide as the principal moments do, but where it is close."""
+    """Leading minors decide like the principal moments, except for borderline cases."""
     rng = np.random.default_rng(1)
     clear = 0
     for _ in range(2000):

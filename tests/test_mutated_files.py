@@ -1,4 +1,4 @@
-"""Damaged model files: each loads, or is refused with its place, with work in proportion to its size.
+"""Damaged model files: each loads, or is rejected with its location, with work in proportion to its size.
 
 LINKWORK_MUTATIONS sets how many (``make fuzz``); some hundreds otherwise.
 """
@@ -62,7 +62,7 @@ def _span(draw: st.DrawFn, data: bytes) -> tuple[int, int]:
 
 @st.composite
 def mutated(draw: st.DrawFn) -> bytes:
-    """A published file with a few things dropped, doubled, swapped or filled with nonsense."""
+    """A published file with a few parts dropped, doubled, swapped or filled with nonsense."""
     data = draw(st.sampled_from(SEEDS))
     for _ in range(draw(st.integers(1, 4))):
         start, end = _span(draw, data)
@@ -125,7 +125,7 @@ TraceFunction = Callable[[FrameType, str, Any], Any]
 
 
 class Work:
-    """Counts calls of Python functions, with ``lines`` the lines that run, too, and stops what runs away: the same on
+    """Counts calls of Python functions, with ``lines`` also the lines that run, and stops runaway code: the same on
     every machine, however busy.
     """
 
@@ -151,7 +151,7 @@ class Work:
 def load_or_refuse(
     path: Path, data: bytes, floating_base: bool = False, lines: bool = False
 ) -> tuple[Model | FormatError, int]:
-    """What a damaged file gives, and the work for it; all but a model and an error with its place fails.
+    """The outcome of a damaged file, and the work for it; anything but a model or an error with its location fails.
 
     A chain of bare joints, the densest file there is, takes 9 lines a byte: the bound leaves room for twice that.
     """
@@ -216,7 +216,7 @@ def dense(case: str, n: int) -> bytes:
 
 @pytest.mark.parametrize("case", DENSE)
 def test_twice_the_file_is_twice_the_work(path: Path, case: str) -> None:
-    """One pass over all elements for each of them, of a single line, would make it 2.8 times the work."""
+    """A pass over all elements for each element, of a single line, would make it 2.8 times the work."""
     _, half = load_or_refuse(path, dense(case, 600), lines=True)
     _, whole = load_or_refuse(path, dense(case, 1200), lines=True)
     assert whole <= 2.2 * half
@@ -259,7 +259,7 @@ LARGE = {
 @pytest.mark.filterwarnings("ignore::linkwork.LinkworkWarning")
 @pytest.mark.parametrize("case", LARGE)
 def test_large_mechanisms_take_little_work_and_memory(path: Path, case: str) -> None:
-    """At so many calls and bytes for each link, 180,000 links take seconds and less than 1 GB."""
+    """With these calls and bytes per link, 180,000 links take seconds and less than 1 GB."""
     make, most_calls, most_bytes = LARGE[case]
     links = 1000
     path.write_bytes(make(links))
@@ -291,7 +291,7 @@ NONSENSE_BY_THE_MEGABYTE = {
     "a comment": (b"<!--" + b">" * 10**6, 10_000),
     "a number": (b"9" * 10**6, 10_000),
 }
-"""Each with a bound on the lines that run: what is no element costs nothing."""
+"""Each with a bound on the lines that run: text that is no element costs nothing."""
 
 
 @pytest.mark.parametrize("case", NONSENSE_BY_THE_MEGABYTE)

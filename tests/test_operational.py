@@ -33,11 +33,11 @@ from strategies import Array, State, close, law, pool
 from test_pinocchio import Pair, make
 
 ROBOTS = {"ur5": 1, "allegro_hand": 5, "solo12": 4, "anymal": 2, "g1": 8, "talos": 3, "larger": 6}
-"""With how many points each is asked."""
+"""The number of points for each."""
 
 
 def spread(names: Sequence[str], count: int) -> list[str]:
-    """So many of the names, from the first to the last."""
+    """This number of the names, from the first to the last."""
     return [names[round(k)] for k in np.linspace(0, len(names) - 1, count)]
 
 
@@ -46,7 +46,7 @@ def transpose(matrix: Array) -> Array:
 
 
 def points_of(model: Model) -> list[str | lw.Point]:
-    """Awkward points: two on one body, one behind another, one on the world, one moved."""
+    """Difficult points: two on one body, one behind another, one on the world, one with an offset."""
     first, *_, last = (name for name in model.frame_names if name != "world")
     return [last, lw.Point(first, (0.1, -0.2, 0.3)), lw.Point(last, (0.0, 0.1, 0.0)), model.frame_names[-2]]
 
@@ -74,7 +74,7 @@ def test_every_method_gives_pinocchios_matrix(name: str, method: str) -> None:
 
 @law(pool())
 def test_all_methods_are_j_m_inverse_j_transposed_and_symmetric(s: State) -> None:
-    """As interpreted: compiled code has the same bits (test_bits)."""
+    """Interpreted: compiled code has the same bits (test_bits)."""
     points = points_of(s.model)
     with lw.interpreted():
         J, M = lw.jacobian(s.model, s.q, points), lw.mass_matrix(s.model, s.q)
@@ -121,7 +121,7 @@ HANDS = ["left_hand", "right_hand"]
 
 @pytest.fixture
 def held(engine: str, arms: Model) -> tuple[Model, list[str | lw.Point]]:
-    """Two arms and their hands. Where code is made, it is shorter: arms without wrists, and the hands' positions."""
+    """Two arms and their hands. Compiled code is shorter: arms without wrists, and the hands' positions."""
     if engine == "interpreted":
         return arms, [*HANDS]
     builder = lw.Builder("two short arms")
@@ -166,7 +166,7 @@ def test_the_null_space_does_not_accelerate_the_points(held: tuple[Model, list[s
 
 
 def accelerated(model: Model, points: Sequence[str | lw.Point], q: Array, v: Array, a: Array) -> Array:
-    """The accelerations that are asked of points: J a + dJ/dt v."""
+    """The accelerations desired at points: J a + dJ/dt v."""
     return (lw.jacobian(model, q, points) @ a[..., None])[..., 0] + lw.jacobian_drift(model, q, v, points)
 
 
@@ -273,8 +273,8 @@ def test_recursions_are_linear_in_the_bodies(method: str) -> None:
 
 
 def test_costs_grow_with_the_points_as_the_papers_say() -> None:
-    """Points all along a chain: for a pair, pv and extended_propagator pay a constant, chang_khatib the way between,
-    and sparse what carries both.
+    """Points all along a chain: for a pair, the cost of pv and extended_propagator is constant, that of chang_khatib
+    grows with the path between them, and that of sparse with their common ancestors.
     """
     chain = lw.mechanisms.serial_chain(12, "spherical")
     costs = {}
@@ -297,7 +297,7 @@ def written(method: str, model: Model, frames: Sequence[Frame]) -> int:
 
 
 def test_counts_as_written_are_those_of_the_golden_file(golden: Callable[[str, str], None]) -> None:
-    """What a program takes that does not know its mechanism: zeros of the geometry count, and so would idle walks."""
+    """The cost of a program that does not know its mechanism: zeros of the geometry count, as would idle traversals."""
     cases = {
         "humanoid, both hands": growth.humanoid(2),
         **{f"tree of 127, {m} points": growth.tree(7, m) for m in (1, 2, 4, 8)},
@@ -324,7 +324,7 @@ ON_PATHS: tuple[list[str], ...] = ([], ["left2", "right2"], ["left2", "left1", "
 
 @pytest.mark.parametrize("method", ["chang_khatib", "extended_propagator", "pv", "sparse"])
 def test_links_off_the_paths_cost_their_articulated_inertia_alone(method: str) -> None:
-    """As written, a branch that carries no point costs what it costs without any points: Fig. 4, dotted nodes."""
+    """As written, a branch without points costs as much as with no points at all: Fig. 4, dotted nodes."""
     prices = []
     for points in ON_PATHS:
         bare, laden = (
@@ -402,7 +402,7 @@ FEWEST = {
         ("solo12", 4),
     ],
 }  # fmt: skip
-"""Mechanisms and numbers of points, under the method that auto takes."""
+"""Mechanisms and numbers of points, under the method that auto chooses."""
 
 
 def test_auto_takes_few_operations() -> None:
@@ -426,7 +426,7 @@ def test_auto_takes_few_operations() -> None:
 
 @pytest.mark.parametrize("engine", ["interpreted"], indirect=True)
 def test_auto_is_the_method_that_it_names(humanoid: Model, engine: str) -> None:
-    """It is chosen before a form is."""
+    """It is chosen before the form."""
     q, _ = lw.random_state(humanoid, 1)
     many = list(humanoid.body_names[::2])
     fingers = [lw.Point("left_hand", (x, 0.0, 0.0)) for x in (0.0, 0.1)]

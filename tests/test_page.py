@@ -1,4 +1,4 @@
-"""Pages for a browser: what is in the file is what was computed. How it looks in a browser: ``test_browser.py``."""
+"""Web pages of motions: the file contains the computed data. ``test_browser.py`` checks them in a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages say what was measured: their tables come from the data in docs/data, and so do their figures."""
+"""Pages agree with the measurements: their tables come from the data in docs/data, and so do their figures."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_the_study_behind_auto_is_kept_with_its_data() -> None:
 
 
 def test_counts_of_the_study_are_those_of_the_code() -> None:
-    """Of a ready mechanism, counted again."""
+    """For a built-in mechanism, counted again."""
     model = lw.mechanisms.star(4)
     cases = [case for case in data_of("operational-methods")["operations"] if case["case"].startswith("star:4,")]
     assert cases

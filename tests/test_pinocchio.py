@@ -1,7 +1,7 @@
 """Pinocchio as an oracle: robots of the package example-robot-data, and random trees of every joint kind that it has.
 
 Every result is compared to a relative 1e-10 of its largest number: of one state in the interpreter, which is fastest
-over plain floats, else of a batch.
+over plain floats, otherwise of a batch.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ NAMES = {"local": pin.LOCAL, "world": pin.WORLD, "local_world_aligned": pin.LOCA
 
 @dataclass(frozen=True)
 class Pair:
-    """One mechanism, here and there, in a state or a batch of them."""
+    """One mechanism, in linkwork and in Pinocchio, in a state or a batch of them."""
 
     model: Model
     there: pin.Model
@@ -152,7 +152,7 @@ def make(name: str, batch: tuple[int, ...] = ()) -> Pair:
 COMPILED = {"specialised": ["ur5", "small"], "rolled": ["panda", "anymal"]}
 """Where code is compiled: test_bits shows for every algorithm that it has the interpreter's bits."""
 LARGE = [("specialised", "talos")]
-"""Whose code is long, and compiled for forward dynamics only."""
+"""Robots whose code is long, and compiled for forward dynamics only."""
 CASES = [("interpreted", name) for name in (*ROBOTS, *TREES)]
 CASES += [(form, name) for form, names in COMPILED.items() for name in names]
 

@@ -1,4 +1,4 @@
-"""Which form a task is computed in, what its code is called with, and what a space knows."""
+"""The form in which a task is computed, the arguments of its code, and the properties of spaces."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Machines other than this one: what code for them defines and needs, how threads share memory there, and what is said
-where there can be no machine code.
+"""Other machines than this one: the symbols of code for them, how threads share memory there, and the messages where
+machine code is impossible.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def llvm() -> Any:
 
 @pytest.fixture(params=TARGETS)
 def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Code is made for another machine."""
+    """Code is compiled for another machine."""
     if request.param == "windows" and not jit.triple().startswith("x86_64"):
         pytest.skip("inline assembly is parsed for this machine's family only")
     llvm()
@@ -85,11 +85,11 @@ def assembly(text: str, cpu: tuple[str, str]) -> str:
 WATCHED = re.compile(
     r"call (.+) @llvm\.fmuladd\.v?\d*f64\(\1 (\S+), \1 (?:zeroinitializer|0\.0), \1 (\S+|splat \(.*?\))\)"
 )
-"""What is fused on purpose: a number times zero, to see whether it is finite."""
+"""Operations that are fused on purpose: a number times zero, to check whether it is finite."""
 
 
 def symbols(text: str) -> tuple[set[str], set[str]]:
-    """What assembly exports, and what it needs from elsewhere; of Apple's symbols without their underscore."""
+    """The symbols that assembly exports, and those that it needs from elsewhere; Apple's without their underscore."""
     mark = "_" if "__TEXT,__text" in text else ""
     labels = set(re.findall(r"^([\w.$]+):", text, re.MULTILINE))
     exported = set(re.findall(r"^\s+\.globl\s+([\w.$]+)", text, re.MULTILINE))
@@ -141,7 +141,7 @@ def test_threads_share_memory_by_ordered_instructions_and_pause(target: str) -> 
 
 
 def test_python_writes_nothing_that_a_helper_may_be_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a mailbox, only places that are published afterwards."""
+    """Of a mailbox, only fields that are published afterwards."""
     helper = helper_threads.Helper()
     written: list[int] = []
 
@@ -377,7 +377,7 @@ def test_the_doctor_prints_the_report(monkeypatch: pytest.MonkeyPatch, capsys: p
 
 
 def test_the_doctor_asks_a_process_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its command, with --help at the end, which looks at nothing."""
+    """Its command, with --help at the end, which checks nothing."""
     run, done = subprocess.run, []
 
     def helped(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""Progress is shown where somebody can see it, after a while, one bar at a time, and leaves nothing behind."""
+"""Progress is shown only to a user, after a while, one bar at a time, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from linkwork.progress import Bar, saying, waiting
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stderr is a terminal, as far as rich and linkwork know, and nobody has patience."""
+    """Stderr is a terminal, as far as rich and linkwork know, and the bar appears at once."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.delenv("LINKWORK_PROGRESS", raising=False)
     monkeypatch.setattr(progress, "_terminal", lambda: True)

@@ -1,4 +1,4 @@
-"""Joints, bodies and configurations by name, the tree in words, and placements as users have them."""
+"""Joints, bodies and configurations by name, the tree in words, and users' forms of placements."""
 
 from __future__ import annotations
 

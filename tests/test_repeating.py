@@ -1,5 +1,5 @@
-"""A text repeated until each state has converged, and one that is used several times: the same bits in any company,
-alone, in a batch, by the evaluator and over plain arrays.
+"""A traced loop that runs until each state has converged, and a subroutine that is called several times: the same bits
+alone, in any batch, by the evaluator and over plain arrays.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST = 12
 
 
 def collatz(n: Any, steps: Any, stop: Any) -> tuple[list[Any], Any]:
-    """A sequence whose length differs much from number to number; exact in floats."""
+    """A sequence whose length varies strongly from number to number; exact in floats."""
     odd = n - 2.0 * np.floor(n / 2.0)
     following = np.where(odd > 0.5, 3.0 * n + 1.0, n / 2.0)
     return [following, steps + 1.0], following > stop
@@ -160,13 +160,13 @@ def test_the_verifier_looks_inside() -> None:
 
 
 def wave(x: Any, y: Any, missing: Any = None) -> list[Any]:
-    """Two results, with a repeat inside; one may be missing."""
+    """Two results, with a loop inside; one may be missing."""
     (half,) = repeat(lambda z: ([0.5 * z], z > 1.0), [np.sum(x * x)], most=9)
     return [np.sin(x) * y + half if missing is None else x, np.exp(-y)]
 
 
 def used(x: Any, y: Any) -> tuple[Any, Any]:
-    """Three times, the last with numbers that are known."""
+    """Three calls, the last with known numbers."""
     own = subroutine(wave)
     x, y = own(x, y, None)
     x, y = own(2.0 * x, y, None)

@@ -1,4 +1,4 @@
-"""The paper's experiments in their quick form: what the data say, and which files are written."""
+"""The paper's experiments in their quick form: the data, and the files that are written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PICTURES = {
 
 
 class Reproduced(NamedTuple):
-    """What an experiment wrote in its quick form: its folder with the data, and its pictures before they are saved."""
+    """The output of an experiment in its quick form: its folder with the data, and its figures before saving."""
 
     folder: Path
     data: Any
@@ -229,7 +229,7 @@ def test_operations_of_the_operational_inertia_grow_with_points_as_the_paper_say
 
 
 def test_many_points_on_a_floating_base_move_as_they_are_asked_to() -> None:
-    """Motors alone, and feet that stand: the points' accelerations are those of the law, the pelvis gets no torque."""
+    """Motors alone, and feet at rest: the points' accelerations are those of the law, the pelvis gets no torque."""
     model = many_points.robot()
     with lw.interpreted():
         law = many_points.ManyPoints(model, many_points.POINTS[16])
@@ -248,7 +248,7 @@ def test_many_points_on_a_floating_base_move_as_they_are_asked_to() -> None:
 
 
 def test_links_off_the_paths_are_not_visited(operational: Any) -> None:
-    """Fig. 4: steps 1 and 2 are for all links, steps 3 and 4 for those on paths; points add work there alone."""
+    """Fig. 4: steps 1 and 2 are for all links, steps 3 and 4 for those on paths; points add work only there."""
     found = operational["visits"]
     parents = [0, *found["parents"]]
     assert len(parents) == 8 and found["points"] == [2, 4]

@@ -87,7 +87,7 @@ def test_loops_have_the_derivatives_of_straight_code(name: str, monkeypatch: pyt
 
 
 def evaluated(plan: Rolled, arguments: list[Any]) -> tuple[list[list[Any]], Counter[str]]:
-    """The results of the verified program of a plan, and how often it does each operation."""
+    """The results of the verified program of a plan, and the count of each operation."""
     program, *widths = plan.program
     arrays: dict[str, Any] = {f"argument{k}": list(each) for k, each in enumerate(arguments)}
     arrays |= {f"result{k}": [0.0] * size for k, size in enumerate(plan.task.results)}
@@ -140,7 +140,7 @@ def of_all_kinds() -> lw.Model:
 
 @pytest.mark.parametrize("name", ["articulated_body", "momentum"])
 def test_products_in_both_directions_agree_whatever_was_in_memory(name: str) -> None:
-    """Of joints of several kinds. Memory has no numbers at first: an adjoint that nothing begins would show."""
+    """For joints of several kinds. Memory is uninitialised: an adjoint that is never initialised would show."""
     model, entry, rng = of_all_kinds(), ALGORITHMS[name], np.random.default_rng(7)
     absent = ("f_ext",) if ("f_ext", "wrenches") in entry.arguments else ()
     q, v = lw.random_state(model, 1)
@@ -162,7 +162,7 @@ def test_products_in_both_directions_agree_whatever_was_in_memory(name: str) -> 
 
 
 def test_cases_that_are_merged_again_keep_all_kinds() -> None:
-    """Two cases that do the same are one; once a third does so, too, all kinds lead to the same case."""
+    """Two cases with the same instructions are merged; when a third joins them, all kinds lead to the same case."""
     program, values = Program(), (1.0, 2.0, 2.0)
     counter = program.instruction(Block(), "counter", ())
     loop = Loop("up", counter, 1, "last_body", None, [], kind=Address("ints", 0, ((counter, 1),)))
@@ -196,7 +196,7 @@ def test_a_product_backward_is_what_differences_of_40_digits_give() -> None:
 
 @pytest.mark.parametrize("name", ["articulated_body", "mass_matrix", "operational/sparse"])
 def test_what_is_not_called_overwritten_is_never_overwritten(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every read of a field finds, in the end, what it found, unless a pass says that it may be lost."""
+    """Every read of a field finds the same value at the end, unless a pass declares that it may be lost."""
     task = Task(ALGORITHMS[name], TREE, (), TREE.frames)
     plan = Rolled(task)
     program = roll(task.algorithm, plan.model_tables.kinds, plan.model_tables.width, expand=False)
@@ -241,7 +241,7 @@ def test_machine_code_has_the_bits_of_the_evaluator() -> None:
 
 
 def test_a_chain_of_100_links_on_a_floating_base() -> None:
-    """A public function, its model held, against the products by recursion; one call gives value and gradients."""
+    """A public function of a fixed model, against the products by recursion; one call gives value and gradients."""
     model = lw.mechanisms.serial_chain(100, floating_base=True)
     q, v, tau = state(model)
     f = lw.compile(partial(lw.forward_dynamics, model), q=(model, "configuration"), v=model.nv, tau=model.nv)
@@ -259,7 +259,7 @@ def test_a_chain_of_100_links_on_a_floating_base() -> None:
 
 
 def test_what_is_served_without_checks_has_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plain arrays, with the same leading axes or none, and out=; all else goes the checked way."""
+    """Plain arrays, with the same leading axes or none, and out=; everything else takes the checked path."""
 
     def text(q: Array, v: Array, weight: Array) -> Any:
         tau = lw.gravity_torques(LONG, q)
@@ -313,7 +313,7 @@ def test_what_is_served_without_checks_has_the_same_bits(monkeypatch: pytest.Mon
 
 
 def test_gradients_of_long_chains_are_differentiated_forward() -> None:
-    """The Hessian of the potential energy, times a vector, is the derivative of what gravity takes."""
+    """The Hessian of the potential energy, times a vector, is the derivative of the gravity torques."""
     energy = lw.compile(lambda q: lw.energy(LONG, q, np.zeros(60))[1], q=60)
     q, towards = np.random.default_rng(9).normal(size=(2, 60))
     with lw.interpreted():

@@ -1,4 +1,4 @@
-"""``lw.rollout``: the same numbers as step by step, the same bits everywhere, and motions that physics allows."""
+"""``lw.rollout``: the same numbers as step by step, the same bits everywhere, and physically plausible motions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def tree() -> lw.Model:
 
 
 def driven(model: lw.Model, batch: tuple[int, ...], steps: int) -> dict[str, Any]:
-    """Everything that a rollout can take, different for each trajectory and step."""
+    """Every argument of a rollout, different for each trajectory and step."""
     rng = np.random.default_rng(7)
     q, v = lw.random_state(model, rng, shape=batch)
     targets = np.stack([lw.random_state(model, rng, shape=batch)[0] for _ in range(steps)], axis=-2)
@@ -82,7 +82,7 @@ def test_it_is_forward_dynamics_and_integrate_over_and_over_to_the_bit() -> None
 
 
 def test_drive_and_drag_are_what_they_say() -> None:
-    """Against the mass matrix: (M + dt D) a = u - D v - bias, with u cut off."""
+    """Against the mass matrix: (M + dt D) a = u - D v - bias, with u clamped."""
     model, steps = tree(), 5
     given = driven(model, (4,), steps)
     found = lw.rollout(model, **given, steps=steps)
@@ -211,7 +211,7 @@ def test_an_earlier_result_is_written_into() -> None:
 
 @pytest.mark.filterwarnings("ignore:prismatic joint")  # its fingers run out of their range
 def test_it_agrees_with_mujoco_to_rounding() -> None:
-    """The same scheme: Euler, damping at the step's end. Panda, and a chain of balls for the manifold."""
+    """The same scheme: Euler, damping at the step's end. Panda, and a chain of ball joints for the manifold."""
     mujoco = pytest.importorskip("mujoco")
     rollout = pytest.importorskip("mujoco.rollout")
     panda = lw.load(robot("panda.urdf"))

@@ -1,4 +1,4 @@
-"""What a rollout says about bad arguments, and about trajectories that become non-finite."""
+"""Errors of a rollout for bad arguments, and for trajectories that become non-finite."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_nothing_to_do_is_done() -> None:
 
 
 def wild() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """States of which one is far too fast for its step."""
+    """States of which one is far too fast for its time step."""
     q, v = np.full((3, 20, 2), 0.3), np.zeros((3, 20, 2))
     v[1, 4] = [0.0, 1e9]
     return q, v
@@ -177,7 +177,7 @@ def test_it_can_be_interrupted(interruptible: None) -> None:
 
 
 def stack(frame: FrameType | None) -> Iterator[FrameType]:
-    """A frame and all that called it."""
+    """A frame and all its callers."""
     while frame is not None:
         yield frame
         frame = frame.f_back

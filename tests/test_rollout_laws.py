@@ -1,4 +1,4 @@
-"""Rollouts of anything: laws and costs inside the loop over time, policies, constraints, loads and stops."""
+"""Rollouts with laws and costs inside the time loop, policies, constraints, loads and stops."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def cost() -> lw.CompiledFunction:
 
 
 def stepped(law_at: Any, steps: int, **more: Any) -> lw.Rollout:
-    """The same, by one rollout a step, with the forces of a function of the step, q and v."""
+    """The same, by one rollout per step, with the forces of a function of the step, q and v."""
     q, v, qs, vs = Q, V, [Q], [V]
     for k in range(steps):
         tau = law_at(k, q, v)
@@ -177,7 +177,7 @@ def test_constraints_hold_as_they_do_in_a_simulation() -> None:
 
 
 def test_a_loop_with_redundant_conditions_is_rolled_out_and_linearised() -> None:
-    """A planar linkage in an oblique plane, closed by a hinge: five conditions, of which two are independent but for
+    """A planar linkage in an oblique plane, closed by a hinge: five constraint rows, of which two are independent up to
     rounding. The same motion with these two alone.
     """
     builder = lw.Builder()
@@ -239,7 +239,7 @@ def test_what_a_policy_loses_is_explained(record: int) -> None:
 
 
 def test_states_at_stops_and_away_from_them_share_a_tile() -> None:
-    """Those that nothing holds have the bits that they have alone, and without stops; gradients are of either kind."""
+    """Those that nothing holds have the same bits as alone, and as without stops; gradients are of either kind."""
     model = fenced()
     q, v = np.tile(lw.neutral(model), (5, 1)), 0.1 * np.ones((5, 6))
     q[1, 0], v[1, 0], q[3, 1], v[3, 1] = 0.69, 9.0, 0.3, 2.0

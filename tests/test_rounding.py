@@ -1,4 +1,4 @@
-"""What rounding leaves of an inertia is no inertia, and digits that it takes are told of."""
+"""Inertias that are only rounding errors are rejected, and lost digits are reported."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def on_a_long_chain(limb: Callable[[lw.Builder, str], None]) -> Model:
 
 @pytest.mark.filterwarnings("ignore::linkwork.LinkworkWarning")
 def test_side_branches_of_a_long_chain_are_judged() -> None:
-    """Light links between hinges on one axis: refused by name, or as right as articulated bodies."""
+    """Light links between hinges on one axis: rejected by name, or as accurate as the articulated-body algorithm."""
     axis = unit(np.random.default_rng(13))
     for light, sound in ((1e-18, False), (1e-12, True)):
 
@@ -228,7 +228,7 @@ def test_a_pivot_that_is_not_positive_is_none() -> None:
 
 
 def error(method: str, model: Model) -> float:
-    """Of the accelerations, relative to the largest, by 50 digits."""
+    """The error of the accelerations, relative to the largest, against 50 digits."""
     arguments = state(model)
     found = lw.forward_dynamics(model, *arguments, method=method)
     tree = exact_tree(model, MP.mpf)
@@ -312,7 +312,7 @@ def test_a_rotation_that_overflows_names_its_joint(joint: Joint) -> None:
 
 
 def floating(mass: float) -> Model:
-    """A base of some mass with two heavy limbs, that may turn about one axis with next to nothing but the base."""
+    """A base of some mass with two heavy limbs, which can rotate about one axis with little more than the base."""
     builder = lw.Builder("floating")
     builder.add_body("base", joint=Free(), **solid(mass))
     builder.add_body("left", "base", Revolute("x"), **solid(1.0))
@@ -362,5 +362,5 @@ def test_no_digits_are_missed_where_none_are_lost(method: str) -> None:
 
 
 def test_a_long_chain_of_sound_links_is_not_doubtful() -> None:
-    """Otherwise what is handed on from joint to joint would grow until the first of them were refused."""
+    """Otherwise the doubt propagated from joint to joint would grow until the first of them was rejected."""
     assert not any(doubtful_joints(lw.mechanisms.serial_chain(6000, "spherical")))

@@ -1,5 +1,5 @@
-"""How results leave machine code: rows that begin at a line of memory, zeros without a sign, every number that is not
-finite found, and nothing written beside them.
+"""How results leave machine code: rows aligned to cache lines, zeros without a sign, every non-finite number found, and
+nothing written beside them.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Batch:
         self.run = code.function("batch")
 
     def __call__(self, inputs: Array, begin: int = 0) -> tuple[Array, int]:
-        """Results, so many bytes from where a cache line begins, and status; what lies around the results must stay as
-        it is.
+        """Results, at an offset of this many bytes from a cache line, and status; memory around the results must stay
+        unchanged.
         """
         size = 2 * GUARD + len(inputs) * self.width
         around = aligned(size + 8).view(np.uint8)[begin : begin + 8 * size].view(np.float64)
@@ -83,7 +83,7 @@ class Batch:
 
 
 def symmetric(n: int) -> list[Operand]:
-    """The places of a symmetric matrix, with constants off its diagonal blocks."""
+    """The positions of a symmetric matrix, with constants off its diagonal blocks."""
     number = {(i, j): i * (i + 1) // 2 + j for i in range(n) for j in range(i + 1)}
     matrix = [number[max(i, j), min(i, j)] for i in range(n) for j in range(n)]
     return [-0.0 if k % 5 == 3 else 2.0 if k % 7 == 4 else x for k, x in enumerate(matrix)]
@@ -105,7 +105,7 @@ RESULTS: dict[str, list[Operand]] = {
 
 
 BY_TURNS = [(name, LANES[(2 * turn + k) % 4]) for k, name in enumerate(RESULTS) for turn in range(2)]
-"""Each of the results with two kinds of lanes, the next one with the other two."""
+"""Each of the results with two numbers of lanes, the next one with the other two."""
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_numbers_come_to_their_places_and_to_no_others(
 def test_what_goes_past_the_caches_comes_to_the_same_places(
     way: str, cpu: tuple[str, str] | None, lanes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From wherever in a cache line, or even in a number, a result begins; of tiles that are full, and of the rest."""
+    """From any offset in a cache line, or even in a number; for full tiles, and for the rest."""
     monkeypatch.setattr(streaming, "MUCH", 0)
     inputs = np.random.default_rng(0).standard_normal((2 * lanes + 1, 20))
     for width in (64, 195):
@@ -156,7 +156,7 @@ def test_what_goes_past_the_caches_comes_to_the_same_places(
 @pytest.mark.parametrize(("cpu", "lanes"), LANES[:3], ids=["host_8", "host_4", "sse2_2"])
 @pytest.mark.parametrize("way", ["tiles", "rows"])
 def test_a_tile_spares_what_is_usual_in_all_lanes(way: str, cpu: tuple[str, str] | None, lanes: int) -> None:
-    """The spared program has other results here, which tell where it ran."""
+    """The reduced program has other results here, which show where it ran."""
     usual = {1: 0.0, 17: -2.5, 20: 0.5}
     result = [0, 1, 2]
     spared = [Spared(products([5.0, 6.0, 0], 22), {"argument0": usual})]
@@ -187,7 +187,7 @@ def test_a_tile_spares_what_is_usual_in_all_lanes(way: str, cpu: tuple[str, str]
 @pytest.mark.parametrize(("cpu", "lanes"), LANES[:3], ids=["host_8", "host_4", "sse2_2"])
 @pytest.mark.parametrize("way", ["tiles", "rows"])
 def test_every_number_that_is_not_finite_is_found(way: str, cpu: tuple[str, str] | None, lanes: int) -> None:
-    """In each place and lane, of a full tile and of one that is not; numbers that could overflow in a sum are fine."""
+    """In each position and lane, of a full tile and of a partial one; numbers that could overflow in a sum are fine."""
     result = RESULTS["matrix"]
     batch = Batch(way, result, 22, cpu, lanes)
     inputs = np.full((2 * lanes + 1, 22), 1.7e308)
@@ -327,7 +327,7 @@ def test_constants_are_whole_vectors_beside_few_results_and_keep_their_bits(monk
 
 
 def test_what_waits_lets_others_pass_and_keeps_its_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two chains of divisions, one behind the other; what is near enough for a CPU to see stays as it is."""
+    """Two chains of divisions, one behind the other; code that is close enough for a CPU to reorder stays as it is."""
     program, chains = Program(), 2
     for chain in range(chains):
         value = program.instruction(program.root, "load", (), Address("argument0", chain))

@@ -80,7 +80,7 @@ def test_any_tree_reads_back_equal(seed: int, tmp_path: Path) -> None:
 
 
 def test_joints_that_urdf_does_not_have_are_floating_for_others(tmp_path: Path) -> None:
-    """They read back as they are, with limits and couplings; who edits the file counts; what is no joint is told."""
+    """They read back unchanged, with limits and couplings; edits of the file take precedence; others are reported."""
     builder = lw.Builder("screws")
     builder.add_body("nut", joint=Helical("z", 0.01), mass=1.0, inertia=(0.1, 0.1, 0.1))
     builder.add_body("ball", "nut", Spherical(), lw.placement((0, 0, 1)), mass=2.0, inertia=(0.1, 0.2, 0.2))
@@ -130,7 +130,7 @@ def test_the_order_of_a_saved_file_is_kept_unless_told(tmp_path: Path) -> None:
 
 
 def test_edits_by_hand_count(tmp_path: Path) -> None:
-    """The digits that only linkwork reads hold as long as they agree with what others read."""
+    """The digits that only linkwork reads are used as long as they agree with those that others read."""
     arm = lw.load(robot("panda.urdf")).with_payload("panda_hand_tcp", 1.0)
     path = lw.save(arm, tmp_path / "arm.urdf")
     text = path.read_text()

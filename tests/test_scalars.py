@@ -80,7 +80,7 @@ def test_dual_numbers_differentiate() -> None:
 
 
 class Symbol:
-    """A number that another library would write down: functions and choices are those of its package."""
+    """A number of a symbolic library: functions and choices are those of its package."""
 
     def __init__(self, value: float) -> None:
         self.value = value
@@ -103,7 +103,7 @@ Symbol.__module__ = "symbols.inside"
 
 
 class Vector:
-    """Of symbols, as CasADi has them."""
+    """A vector of symbols, like CasADi's."""
 
     def __init__(self, values: Any) -> None:
         self.values = values

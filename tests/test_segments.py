@@ -1,4 +1,4 @@
-"""Long chains cut into segments: the cut, agreement with articulated bodies, the same bits on any lanes and threads."""
+"""Long chains cut into segments: the cut, agreement with articulated-body, the same bits on any lanes and threads."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from strategies import JOINTS, Array, Cam, State, close, random_inertia, random_
 
 
 def chain(joints: Iterable[Joint], seed: int = 0, rotors: int = 0) -> Model:
-    """A chain in which every body of so many has a rotor."""
+    """A chain in which every ``rotors``-th body has a rotor; none by default."""
     rng = np.random.default_rng(seed)
     builder = lw.Builder(f"chain{seed}", gravity=rng.normal(size=3) * 5.0)
     last = "world"
@@ -62,7 +62,7 @@ MIX = (Revolute("y"), Spherical(), Cam(0.2))
 
 @cache
 def chains() -> dict[str, Model]:
-    """Of few kinds each: code is as long as the bodies have kinds, however many they are."""
+    """Chains of few kinds each: the code's length depends on the kinds of bodies, not on their number."""
     any_kind = np.random.default_rng(3).integers(2, size=51)
     return {
         "revolute": chain([Revolute("z")] * 51),
@@ -85,7 +85,7 @@ def expected(name: str) -> tuple[State, Array]:
 
 
 def by_articulated_bodies(model: Model, s: State) -> Array:
-    """Interpreted: nothing is compiled for what results are compared with."""
+    """Interpreted: nothing is compiled for the reference."""
     with lw.interpreted():
         return lw.forward_dynamics(model, s.q, s.v, s.tau, s.f_ext)
 
@@ -264,7 +264,7 @@ def in_threads(jobs: Sequence[threading.Thread]) -> None:
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_a_team_does_not_change_a_bit(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many calls, from several threads at once, each with helpers that may or may not come in time."""
+    """Many calls, from several threads at once, each with helper threads that may or may not join in time."""
     monkeypatch.setattr(in_parallel, "_WORTH_A_TEAM", 1)
     model = chains()["revolute"]
     state, wanted = expected("revolute")
@@ -286,7 +286,7 @@ def test_a_team_does_not_change_a_bit(count: int, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_call_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a signal's handler makes it: of the same code, and of code that needs more room."""
+    """As from a signal handler: of the same code, and of code that needs more memory."""
     model, larger = chains()["revolute"], lw.mechanisms.serial_chain(400)
     state, wanted = expected("revolute")
     first, other = ([x[k].copy() for x in (state.q, state.v, state.tau, state.f_ext)] for k in (0, 1))
@@ -311,7 +311,7 @@ def test_a_call_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_builtins_ask_helpers_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether these are awake or not, and nobody if one thread is wanted."""
+    """Whether these are awake or not, and none of them if one thread is wanted."""
     monkeypatch.setattr(in_parallel, "_WORTH_A_TEAM", 1)
     model = lw.mechanisms.serial_chain(100)
     q, v, tau = np.random.default_rng(0).normal(size=(3, model.nv))

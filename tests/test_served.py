@@ -1,4 +1,4 @@
-"""Calls with plain arrays, which builtins serve: for every public function, in place, and without a line of Python."""
+"""Calls with plain arrays, which builtins serve: for every public function, in place, and without Python code."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ SERVED: dict[str, Call] = {
     "linearise": lambda s, **to: lw.linearise(MODEL, s.q, s.v, s.tau, dt=0.01, **to),
     "linearise undriven": lambda s, **to: lw.linearise(MODEL, s.q, s.v, dt=0.01, damping=False, **to),
 }
-"""What a builtin serves from the public function on."""
+"""Calls that a builtin serves directly at the public function."""
 OTHERS: dict[str, Call] = {
     "neutral": lambda s, **to: lw.neutral(MODEL, **to),
     "random_state": lambda s, **to: lw.random_state(MODEL, 3, s.q.shape[:-1], **to),
@@ -108,7 +108,7 @@ def several(results: Any) -> tuple[Array, ...]:
 
 
 def empty_like(results: Any) -> Any:
-    """Arrays of the same shapes, full of something else."""
+    """Arrays of the same shapes, with other contents."""
     made = tuple(np.full(result.shape, 7.0) for result in several(results))
     return made if isinstance(results, tuple) else made[0]
 
@@ -176,7 +176,7 @@ def test_an_out_that_does_not_fit_is_refused_before_anything_is_written(name: st
 
 @pytest.mark.parametrize("name", [*SERVED, *OTHERS])
 def test_an_out_that_overlaps_the_configuration_is_refused(name: str) -> None:
-    """By code, by Python's checks, and where the argument has to be copied."""
+    """In code, in Python's checks, and where the argument must be copied."""
     if name in ("neutral", "random_state"):
         return
     call = {**SERVED, **OTHERS}[name]
@@ -216,7 +216,7 @@ def test_an_out_that_overlaps_an_argument_is_refused() -> None:
 
 
 def test_an_out_for_fewer_states_is_refused() -> None:
-    """Without a look at axes that it does not have."""
+    """Without accessing axes that it does not have."""
     s = state_of(MODEL, 6, (2, 3))
     for _ in range(3):
         lw.energy(MODEL, s.q, s.v)
@@ -290,7 +290,7 @@ def test_a_plan_that_is_busy_is_left_to_python() -> None:
 
 
 def test_many_threads_with_their_own_arrays() -> None:
-    """Batches that run without the interpreter's lock, of one plan, at once."""
+    """Batches that run without the GIL, of one plan, at once."""
     wrong: list[Any] = []
     states = [state_of(MODEL, 20 + k, (200,)) for k in range(4)]
     with lw.interpreted():
@@ -311,7 +311,7 @@ def test_many_threads_with_their_own_arrays() -> None:
 
 
 def test_a_method_of_other_dynamics_is_no_method() -> None:
-    """The names of all algorithms are in one table; forward dynamics must not take another's."""
+    """The names of all algorithms are in one table; forward dynamics must not accept another's."""
     s = state_of(MODEL, 12)
     lw.inverse_dynamics(MODEL, s.q, s.v, s.a)
     with pytest.raises(lw.ArgumentError, match="method must be one of"):
@@ -321,7 +321,7 @@ def test_a_method_of_other_dynamics_is_no_method() -> None:
 
 
 def test_results_are_made_by_numpys_own_function_or_by_numpy_empty_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where NumPy's table of functions is not as known, arrays are made as Python makes them: the same, but slower."""
+    """Where NumPy's table of functions is not as expected, arrays are made by Python: the same, but slower."""
     assert all(array_makers())
     made = entries.make()
     monkeypatch.setattr(entries, "array_makers", lambda: (0, 0))
@@ -439,7 +439,7 @@ def test_a_choice_of_another_class_is_left_to_python() -> None:
 
 
 def test_choices_that_are_equal_are_told_apart_by_their_class() -> None:
-    """A call is known by its choices, and 1.0, True and what claims to be equal are others."""
+    """A call is identified by its options, and 1.0, True and objects that claim to be equal are different ones."""
 
     class Equal:
         def __hash__(self) -> int:
@@ -497,7 +497,7 @@ def test_routes_are_dropped_while_other_threads_add_theirs(monkeypatch: pytest.M
     table: dict[Any, Any] = {"an algorithm": None} | {(k,): None for k in range(30)}
 
     def switch(frame: FrameType, _event: str, _argument: object) -> Any:
-        """Whatever Python does next, another thread may come before it."""
+        """Another thread may run before Python's next step."""
         frame.f_trace_opcodes = True
         table[len(table), id(frame)] = None
         return switch

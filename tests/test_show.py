@@ -1,4 +1,4 @@
-"""The live view, without a browser: what it serves and to whom, and what its controls do."""
+"""The live view, without a browser: its server and access control, and the effect of its controls."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_view_is_served_to_this_machine_alone_and_nothing_but_its_page(shown: 
 
 
 def test_a_page_of_another_site_is_refused(shown: Any) -> None:
-    """Any page that is open in a browser can ask for a connection to this machine; the browser says whose it is."""
+    """Any page open in a browser can request a connection to this machine; the browser sends the page's origin."""
     client = pytest.importorskip("websockets.sync.client")
     import viser
     from websockets.exceptions import InvalidStatus
@@ -177,7 +177,7 @@ def test_a_motion_is_played_and_its_forces_drawn(shown: Any) -> None:
 
 
 def resting_on_a_point() -> tuple[lw.Trajectory, list[lw.Contact]]:
-    """A box that lies still on a ball below its middle, which bears its weight."""
+    """A box at rest on a ball below its centre, which carries its weight."""
     box = lw.mechanisms.free_box()
     q, still, forces = np.tile(lw.neutral(box), (2, 1)), np.zeros((2, 6)), np.zeros((2, 1, 6))
     q[:, 2], forces[:, 0, 2] = 0.1, 9.81 * box.mass

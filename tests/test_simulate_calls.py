@@ -1,4 +1,4 @@
-"""What drives a simulation, what it keeps, and what ends it early."""
+"""Torque sources of a simulation, its recorded states, and its early end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(**more: Any) -> lw.Trajectory:
 
 
 class Spring:
-    """A controller that counts."""
+    """A controller that counts its calls."""
 
     def __init__(self) -> None:
         self.times: list[float] = []

@@ -1,4 +1,4 @@
-"""The steps of ``lw.simulate`` as machine code: what they give, and what they leave to Python, is the same."""
+"""The steps of ``lw.simulate`` as machine code: the results are the same, as are the steps left to Python."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ARRAYS = ("t", "q", "v", "a", "tau", "constraint_forces")
 
 @pytest.fixture(autouse=True)
 def worth_while(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """However few steps there are."""
+    """Compile code however few steps there are."""
     monkeypatch.setattr(machine, "WORTH", 0)
     yield
 
@@ -54,7 +54,7 @@ def by_python(monkeypatch: pytest.MonkeyPatch, model: lw.Model, **more: Any) -> 
 
 
 def steps_of_python(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The steps at which Python says what happens."""
+    """The steps that are computed in Python."""
     asked, own = [], Run._answer
 
     def answer(self: Run, k: int, *state: Any) -> Any:
@@ -145,7 +145,7 @@ def test_python_says_the_torque_of_each_step(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_step_that_was_begun_by_code_is_finished_by_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If code finds no number on the way; with the forces of friction and stops that code has found."""
+    """If code gets NaN on the way; with the forces of friction and stops that code has found."""
     given: dict[str, Any] = {"torque": law, "joint_limits": True, "integrator": "runge_kutta_4", "duration": 0.1}
     whole, failed, go_on = run(arm(0.3, -0.2), **given), [], Asking.go_on
 
@@ -172,7 +172,7 @@ def test_laws_take_parameters_and_loads_may_be_compiled() -> None:
 
 
 def test_what_code_cannot_do_python_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps that end in no number are done again, one by one, and then code goes on."""
+    """Steps with NaN results are repeated one by one in Python, and then code continues."""
     model = arm(0.3, -0.2)
     whole = run(model, torque=compiled_law(), joint_limits=True, duration=0.5)
     go = machine.run_over_time
@@ -265,7 +265,7 @@ def test_stops_and_friction_of_a_step_satisfy_their_law() -> None:
 
 
 def test_guesses_do_not_go_round_in_circles() -> None:
-    """Those of joints with friction and stops that pull at each other would, if all of them always changed at once."""
+    """The guesses for coupled joints with friction and stops would cycle if all of them always changed at once."""
     rng, n, dt = np.random.default_rng(79), 3, 0.01
     circles = 0
     for _ in range(4):
@@ -311,7 +311,7 @@ def test_a_bad_law_is_named(case: str) -> None:
 
 @BOTH
 def test_code_asks_python_itself(integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A function may keep what it is given, answer with one array again and again, or with anything that is numbers."""
+    """A function may keep its arguments, return the same array repeatedly, or anything that converts to numbers."""
     steps = steps_of_python(monkeypatch)
     kept: list[Any] = []
     again = np.empty(5)

@@ -1,4 +1,4 @@
-"""Motion over time: orders of convergence, what is conserved, closed forms, MuJoCo and Pinocchio beside it."""
+"""Simulation: orders of convergence, conservation laws, closed forms, and comparison with MuJoCo and Pinocchio."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def last(
 
 
 def distance(a: lw.Trajectory, b: lw.Trajectory) -> float:
-    """Of two last states."""
+    """The distance of two last states."""
     return float(max(abs(lw.difference(a.model, a.q[-1], b.q[-1])).max(), abs(a.v[-1] - b.v[-1]).max()))
 
 
@@ -118,7 +118,7 @@ def test_mujoco_goes_the_same_way(integrator: str, theirs: str, tmp_path: Path) 
 
 
 def test_mujoco_s_free_bodies_and_balls_go_the_same_way_to_order_one(tmp_path: Path) -> None:
-    """MuJoCo keeps the velocity of a free body in the world's axes, so its steps are others than ours."""
+    """MuJoCo keeps the velocity of a free body in world axes, so its steps differ from ours."""
     world = MODELS["free"].replace('damping="2" frictionloss=".3"', "")
     path = write(tmp_path, world, head='<option><flag contact="disable" limit="disable"/></option>')
     model, m = lw.load(path), mujoco.MjModel.from_xml_path(str(path))

@@ -1,4 +1,4 @@
-"""The site is whole without being built: every public name stands once in its reference, every page in its contents."""
+"""The site is complete without being built: every public name is in its reference once, every page in its contents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ENTRY = re.compile(r"^\.\. (?:auto\w+|py:data):: (\S+)$|^\.\. py:\w*module:: lin
 
 
 def things(name: str) -> list[object]:
-    """What a public name stands for, and its methods."""
+    """The objects of public names, and their methods."""
     scope, _, inner = name.rpartition(".")
     thing = getattr(names.documented_in(f"linkwork.{scope}" if scope else "linkwork"), inner)
     methods = vars(thing).items() if inspect.isclass(thing) else ()
@@ -62,7 +62,7 @@ def test_every_plain_value_that_is_public_says_what_it_is() -> None:
 
 
 def test_sections_of_docstrings_are_laid_out_as_such() -> None:
-    """A line that goes on is indented further: otherwise it would be read as an argument of its own."""
+    """A continuation line is indented further: otherwise it would be read as another argument."""
     wrong = []
     for name in names.public():
         for thing in things(name):

@@ -77,7 +77,7 @@ def dense(x: ArticulatedInertia | Inertia) -> Array:
 
 
 def dense_motion(x: Transform) -> Array:
-    """The 6×6 matrix that takes motions, [linear; angular], from the child to the parent."""
+    """The 6×6 matrix that maps motions, [linear; angular], from the child to the parent."""
     r, p = array(x.rotation).reshape(3, 3), array(x.translation)
     return np.block([[r, skew(p) @ r], [np.zeros((3, 3)), r]])
 
@@ -256,7 +256,7 @@ def test_quaternions_agree_with_scipy(rng: np.random.Generator) -> None:
 
 
 def test_the_same_text_runs_over_floats_arrays_and_mpmath(rng: np.random.Generator) -> None:
-    """Inertia moved, multiplied, factored and released: equal bits in a batch, and 15 equal digits in mpmath."""
+    """Inertia transformed, multiplied, factored and released: equal bits in a batch, and 15 equal digits in mpmath."""
 
     def run(x: list[object]) -> list[object]:
         place = Transform(Quaternion(*x[0:4]).normalized().matrix(), Vec3(*x[4:7]))

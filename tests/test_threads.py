@@ -1,4 +1,4 @@
-"""Batches over threads: pieces that code takes, and from which size on threads pay."""
+"""Batches over threads: the pieces that threads take, and the size from which threads pay off."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def two(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def model(seed: int) -> lw.Model:
-    """One that no other test has asked about."""
+    """A model that no other test uses."""
     return random_tree(seed, (Free(), Revolute("z"), Revolute("x")), 4, name=f"threads{seed}")
 
 
 def served(s: State, call: Callable[[], Any]) -> Any:
-    """What a call gives until a builtin answers it, for many states."""
+    """The result of a call for many states, repeated until a builtin serves it."""
     for _ in range(6):
         found = call()
     assert calls_in_python(call) == []
@@ -111,7 +111,7 @@ def test_a_number_that_is_not_finite_is_said_of_any_piece() -> None:
 
 @pytest.mark.usefixtures("two")
 def test_threads_of_the_user_share_helpers() -> None:
-    """One of them has the helper; the others do all themselves."""
+    """One of them has the helper; the others do all work themselves."""
     states = [state_of(model(903 + k), k, (COUNT,)) for k in range(3)]
     with lw.interpreted():
         wanted = [lw.momentum(s.model, s.q, s.v) for s in states]
@@ -207,7 +207,7 @@ time.sleep(0.2)
 
 
 def test_a_process_ends_while_code_waits_for_python() -> None:
-    """A daemon thread comes back to generated code, to be ended there, after all modules were taken apart."""
+    """A daemon thread returns to generated code, to be ended there, after all modules were torn down."""
     text = """
 import sys, threading, time
 import linkwork as lw

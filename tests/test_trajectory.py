@@ -1,4 +1,4 @@
-"""Trajectories: cut, resampled, kept, as tables and as curves."""
+"""Trajectories: sliced, resampled, saved, as tables and as plots."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_resampling_at_an_interval_or_at_times(path: lw.Trajectory) -> None:
 
 
 def test_the_tangent_s_rate_is_the_derivative() -> None:
-    """Of q₀ ⊕ δ(t) moving at v: by differences of configurations, for small and large rotations."""
+    """Of q₀ ⊕ δ(t) with velocity v: by differences of configurations, for small and large rotations."""
     builder = lw.Builder("all rotations")
     for name, joint in (("a", lw.joints.Free()), ("b", lw.joints.Spherical()), ("c", lw.joints.Planar())):
         builder.add_body(name, joint=joint, mass=1.0, inertia=(1, 1, 1))

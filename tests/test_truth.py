@@ -1,6 +1,6 @@
-"""The same text at 50 digits: how far float64 is off, for every algorithm, in every form of running it.
+"""The same algorithms with 50 digits: the float64 error of every algorithm, in every form.
 
-The truth takes the floats of the model and of the state as exact, so that the error is the algorithm's own. Bounds,
+The reference takes the floats of the model and of the state as exact, so that the error is the algorithm's own. Bounds,
 relative to the largest number of a result, with u = 1.1e-16 the unit roundoff:
 
     recursions without a solve   each body on a path adds some 16 roundings that matter: 16 (bodies + 4) u
@@ -102,7 +102,7 @@ def test_float_results_are_near_the_truth(engine: str, name: str, algorithm: str
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_truth_is_true(name: str) -> None:
-    """At 50 digits the methods agree and give back what inverse dynamics takes, to 40 digits.
+    """With 50 digits the methods agree and return the input of inverse dynamics, to 40 digits.
 
     The random trees have rotations that are orthogonal to float precision only, which not all methods use alike.
     """

@@ -1,4 +1,4 @@
-"""URDF: every published robot, what is kept of a file, and what is refused with which words."""
+"""URDF: every published robot, the retained parts of a file, and the errors for rejected ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from linkwork.model.constraints import Coupling
 from robots import ROBOTS, robot
 
 EMPTY = robot("ur3.urdf")
-"""A <robot> without a name and a link, as published; Pinocchio refuses it."""
+"""A <robot> without a name and a link, as published; Pinocchio rejects it."""
 
 INERTIA = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
 
@@ -60,7 +60,7 @@ def of(links: str, *parts: str) -> str:
 
 
 def test_garbage_stays_young_while_a_file_is_read(write: Write) -> None:
-    """What reading counted as old would be kept until all objects are looked at, which reading put off."""
+    """Objects promoted to the old generation would be kept until a full collection, which reading postpones."""
     path = write(of("a"))
     load(path)
     gc.collect()
@@ -79,7 +79,7 @@ class Stray:
 
 
 def test_a_file_goes_as_soon_as_it_is_read() -> None:
-    """A large one has millions of elements; in cycles they would wait for the collector."""
+    """A large file has millions of elements; in reference cycles they would wait for the collector."""
     gc.collect()
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
@@ -192,7 +192,7 @@ def test_fixed_joints_become_frames(write: Write) -> None:
 
 
 def test_inertias_are_judged_of_bodies_and_not_of_their_parts(write: Write) -> None:
-    """A link of which no body could have the inertia is no matter if it is a part of one that can."""
+    """A link with an invalid inertia does not matter if it is a part of a valid body."""
     plate = INERTIA.replace('izz="1"', 'izz="3"')
     odd, solid = (f'<inertial><mass value="1"/>{each}</inertial>' for each in (plate, INERTIA))
     for base, sensor in ((solid, odd), (odd, solid), (odd, odd)):
@@ -461,7 +461,7 @@ def test_refused(write: Write, case: str) -> None:
 
 @pytest.mark.parametrize("wrong", ["1 2", "", "x", "1_0", "1e99", "nan", "1 ;", "\u0661"])
 def test_what_is_wrong_in_one_of_many_is_found(write: Write, wrong: str) -> None:
-    """Numbers of many elements are read at once; the message is that of one."""
+    """Numbers of many elements are read at once; the message is the same as for one."""
     masses = ["1"] * 1500
     masses[1200] = wrong
     parts = []

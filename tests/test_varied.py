@@ -1,4 +1,4 @@
-"""Parameters of a mechanism as data: the same bits as a model of its own has, and what cannot be is named."""
+"""Parameters of a mechanism as data: the same bits as a separate model has, and invalid values are named."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_compiled_code_has_the_same_bits_and_takes_any_batch() -> None:
 
 
 def test_quarter_turns_are_spared_with_the_same_bits() -> None:
-    """Tiles of worlds with the model's own rotations, zeros of either sign, of such without, and of both."""
+    """Tiles of worlds with the model's own rotations, zeros of either sign, worlds without these, and both."""
     arm, worlds = lw.mechanisms.serial_chain(3), 19
     turned = [
         replace(body, placement=lw.placement((0.1, 0, k), (np.pi / 2, 0, 0))) for k, body in enumerate(arm.bodies)
@@ -266,7 +266,7 @@ def test_an_inertia_that_no_body_has_is_used_with_a_warning() -> None:
     "second", [(-1, 0, 0.1, 0, 0, 0.1), (-1, 0, -1, 0, 0, -1), (1, 0, -1, 0, 0, 0), (0, 5, 0, 0, 0, 0), (0,) * 6]
 )
 def test_inertias_far_from_any_body_s_are_named(second: tuple[float, ...]) -> None:
-    """Negative ones, and those whose trace is zero, too; for models and for data alike."""
+    """Negative ones, and those with zero trace, too; for models and for data alike."""
     wrong = INERTIAS.copy()
     wrong[1, 1, 1:] = 0.3, 0.0, 0.0, *second
     with pytest.warns(lw.LinkworkWarning, match="inertia of body 'b': no body of mass"):
@@ -280,7 +280,7 @@ def test_inertias_far_from_any_body_s_are_named(second: tuple[float, ...]) -> No
 
 
 def test_of_many_worlds_code_finds_those_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fault anywhere among them is named by its place, as NumPy does; what a broadcast repeats is looked at once."""
+    """A fault anywhere is reported with its index, as by NumPy; elements repeated by broadcasting are checked once."""
     monkeypatch.setattr(possible, "_MANY", 2)
     worlds, places = np.tile(INERTIAS, (20, 2, 1, 1)).reshape(20, 6, 4, 10), np.tile(PLACES, (20, 1, 1, 1))
     possible.check_parameters(MODEL, {"inertias": worlds, "placements": places, "damping": DAMPING})
@@ -316,8 +316,8 @@ def test_inertias_of_many_worlds_are_served_as_they_lie() -> None:
 
 
 def test_what_is_found_by_few_operations_is_none_else() -> None:
-    """Of random inertias about half can be, by their eigenvalues; of warped placements those that are nearly none are
-    no rotation, and numbers of float32 are no warp.
+    """About half of random inertias are valid, by their eigenvalues; of distorted placements those with a slight
+    distortion are rejected, and the rounding of float32 is accepted.
     """
     for _ in range(200):
         place = PLACES[0, 0] + RNG.normal(size=(4, 4)) * 10.0 ** RNG.uniform(-9.0, 1.0)

@@ -1,4 +1,4 @@
-"""Pictures: what is where, from which side, and what is refused. How they look is for eyes."""
+"""Images: positions, projection, and rejected arguments. Their appearance is not tested."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def swing() -> lw.Trajectory:
 
 
 def outlines(axes: Any) -> list[np.ndarray]:
-    """Of the shapes, not of their shadows."""
+    """The outlines of the shapes, not of their shadows."""
     return [path.vertices for found in axes.collections if found.get_zorder() == 3 for path in found.get_paths()]
 
 

@@ -31,7 +31,7 @@ METHODS = ("articulated_body", "virtual_work")
 
 
 def matrix(wrenches: Any, count: int) -> Array:
-    """The rows of a set of wrenches, as it sees the unit motions."""
+    """The rows of a set of wrenches, from its values on the unit motions."""
     units = [Motion.from_numbers(row) for row in np.eye(6).tolist()]
     return np.array([wrenches.dot(unit) for unit in units]).reshape(6, count).T
 
@@ -91,7 +91,7 @@ def test_mobilities_are_inverse_inertias_and_move_like_them() -> None:
 @pytest.mark.usefixtures("engine")
 @law()
 def test_every_body_is_in_balance(s: State) -> None:
-    """Momentum changes by gravity, the external force, its own joint's wrench and its children's, reversed."""
+    """The rate of momentum: gravity, the external force, its own joint's wrench, and its children's, reversed."""
     for method in METHODS:
         a, wrenches = lw.forward_dynamics_and_reactions(s.model, s.q, s.v, s.tau, s.f_ext, method=method)
         names = s.model.body_names
@@ -117,7 +117,7 @@ def test_every_body_is_in_balance(s: State) -> None:
 
 
 def seen_from(wrench: Array, frame: Array, other: Array) -> Array:
-    """A wrench given in one frame, in another; both as placements in the world."""
+    """A wrench given in one frame, transformed to another; both as placements in the world."""
     relative = np.linalg.inv(other) @ frame
     force = np.einsum("...ij,...j->...i", relative[..., :3, :3], wrench[..., :3])
     moment = np.einsum("...ij,...j->...i", relative[..., :3, :3], wrench[..., 3:])
@@ -171,7 +171,7 @@ def test_the_studies_agree_with_articulated_bodies(s: State) -> None:
 
 
 def test_reactions_against_mujoco(tmp_path: Path) -> None:
-    """Its cfrc_int: moment, force on a body from its parent, in the world's axes about the tree's centre of mass."""
+    """Its cfrc_int: moment, force on a body from its parent, in world axes about the tree's centre of mass."""
     mujoco = pytest.importorskip("mujoco")
     geom = '<geom type="box" size=".1 .2 .3" pos=".05 -.02 .1" euler="10 20 30" contype="0" conaffinity="0"/>'
     path = tmp_path / "robot.xml"
@@ -336,7 +336,7 @@ def test_without_splitting_operations_grow_as_the_cube_on_a_star() -> None:
 
 @pytest.mark.parametrize("name", ["serial_chain:10:spherical", "serial_chain:10", "star:4", "branched_30dof"])
 def test_the_default_costs_less_than_the_recursion_as_printed(name: str) -> None:
-    """As written, for a program that does not know its mechanism; on chains, too, where nothing needs splitting."""
+    """As written, for a program that does not know its mechanism; also on chains, where nothing needs splitting."""
     model = lw.mechanisms.by_name(name)
     default, split, printed = (sum(as_written(ALGORITHMS[m], model).values()) for m in ("virtual_work", *STUDIES))
     assert default <= split and default < printed

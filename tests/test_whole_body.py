@@ -1,4 +1,4 @@
-"""Whole-body control: what is commanded is possible, within cones and limits, and serves tasks in their order."""
+"""Whole-body control: commands are feasible, within friction cones and limits, and serve tasks in priority."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_a_normal_of_any_length_has_length_one() -> None:
 
 
 def pair() -> lw.Model:
-    """Two bodies that nothing holds."""
+    """Two free bodies."""
     builder = lw.Builder("pair")
     for name in ("one", "two"):
         builder.add_body(name, joint=lw.joints.Free(), mass=2.0, inertia=(0.1, 0.1, 0.1))

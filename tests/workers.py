@@ -1,4 +1,4 @@
-"""What the tests of executors run in other processes."""
+"""Functions that the tests of executors run in other processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Deadly(Executor):
 
 
 def killed_once(marker: str, function: Any, *arguments: Any) -> Any:
-    """The function's result, unless this is the first call that finds no marker: then its process dies meanwhile."""
+    """The function's result, unless this is the first call that finds no marker: then its process is killed."""
     try:
         with open(marker, "x") as file:
             file.write(str(os.getpid()))

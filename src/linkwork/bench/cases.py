@@ -1,4 +1,4 @@
-"""What is measured: every public function that maps states to numbers, and the states that it is measured on."""
+"""The cases of the benchmark: every public function that maps states to numbers, and the states that it is timed on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from linkwork.simulation.rollouts.linearise import Linearised, linearise
 Array = NDArray[np.float64]
 
 STEP = 1e-4
-"""Seconds of a step: short enough for the light fingers of a random robot."""
+"""Time step, s: short enough for the light fingers of a random robot."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class Case:
     arguments: tuple[str, ...]
     function: Callable[..., Any]
     frames: int = 0
-    """How many it is asked about."""
+    """The number of frames that it is called with."""
     feet: bool = False
-    """Whether these are feet, which are the ends of a robot's first limbs."""
+    """Whether these are feet: the ends of a robot's first limbs."""
     least_nv: int = 0
-    """Degrees of freedom that a mechanism needs for it."""
+    """The least number of degrees of freedom that a mechanism needs for it."""
 
     @property
     def base(self) -> str:
@@ -46,7 +46,7 @@ class Case:
 
 
 def _forward(method: str) -> Callable[..., Any]:
-    if method == FORWARD_DYNAMICS[0]:  # the default, called as a user does
+    if method == FORWARD_DYNAMICS[0]:  # the default, called as a user would
         return lw.forward_dynamics
     return partial(lw.forward_dynamics, method=method)
 
@@ -58,32 +58,32 @@ def _welds(frames: tuple[str, ...]) -> tuple[lw.Weld, ...]:
 
 @cache
 def _wrenches(shape: tuple[int, ...]) -> Array:
-    """Where wrenches go that nobody looks at."""
+    """An array for wrenches that are not used."""
     return np.empty(shape)
 
 
 def _welded(model: Model, q: Array, v: Array, tau: Array, frames: list[str], out: Array | None = None) -> Array:
-    """Accelerations with frames held fast."""
+    """Accelerations with frames welded to the world."""
     both = None if out is None else (out, _wrenches((*out.shape[:-1], len(frames), 6)))
     return lw.constrained_dynamics(model, q, v, tau, _welds(tuple(frames)), out=both)[0]
 
 
 def _inverse(model: Model, q: Array, v: Array, a: Array, frames: list[str], out: Array | None = None) -> Array:
-    """Forces of motors with frames held fast."""
+    """Motor forces with frames welded to the world."""
     both = None if out is None else (out, _wrenches((*out.shape[:-1], len(frames), 6)))
     return lw.constrained_inverse_dynamics(model, q, v, a, _welds(tuple(frames)), out=both)[0]
 
 
 @cache
 def _spaces(nv: int, rows: int, batch: tuple[int, ...]) -> dict[str, Array]:
-    """Where the rest of an operational space goes."""
+    """Arrays for the other results of an operational space."""
     shapes = {"jacobian": (rows, nv), "drift": (rows,), "inertia_inverse": (rows, rows), "inertia": (rows, rows)}
     shapes |= {"consistent_inverse": (nv, rows), "gravity": (rows,)}
     return {name: np.empty((*batch, *shape)) for name, shape in shapes.items()}
 
 
 def _space(model: Model, q: Array, v: Array, frames: list[str], out: Array | None = None) -> Array:
-    """All of an operational space; of it, the forces of motion."""
+    """A whole operational space, of which the Coriolis forces are returned."""
     if out is None:
         return lw.operational_space(model, q, v, frames).coriolis
     space = lw.OperationalSpace(**_spaces(model.nv, out.shape[-1], out.shape[:-1]), coriolis=out)
@@ -92,21 +92,21 @@ def _space(model: Model, q: Array, v: Array, frames: list[str], out: Array | Non
 
 @cache
 def _controller(model: Model, frame: str) -> OperationalSpaceController:
-    """Of a point, with a posture beneath."""
+    """A controller of one point, with a posture beneath."""
     task = Task(Point(frame, axes="position"), np.zeros(3))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LinkworkWarning)  # a floating base, too, is taken to be driven
+        warnings.simplefilter("ignore", LinkworkWarning)  # a floating base, too, is assumed to be actuated
         return OperationalSpaceController(model, [task], Posture(lw.neutral(model)))
 
 
 def _torque(model: Model, q: Array, v: Array, frames: list[str], out: Array | None = None) -> Array:
-    """Of a controller."""
+    """The torque of a controller."""
     controller = _controller(model, frames[0])
     return controller.torque(0.0, q, v) if q.ndim == 1 else controller.torques(0.0, q, v, out=out)
 
 
 def _linearised(model: Model, q: Array, v: Array, tau: Array, out: tuple[Array, Array] | None = None) -> Linearised:
-    """A step of the tree alone."""
+    """A linearised step without constraints or damping."""
     bare: dict[str, Any] = {"damping": False, "friction": False, "springs": False, "effort_limits": False}
     return linearise(model, q, v, tau, dt=STEP, constraints=(), out=out, **bare)
 
@@ -149,12 +149,12 @@ CASES: tuple[Case, ...] = (
 )
 
 CONSTRAINT_FORCE = Case("forward_dynamics constraint_force", ("q", "v", "tau"), _forward("constraint_force"))
-"""Measured on long chains, for which it is meant."""
+"""Measured on long chains, for which it is intended."""
 
 
 @dataclass(frozen=True)
 class States:
-    """A batch of states of a model, the same for whoever computes with them."""
+    """A batch of states of a model, the same for all contestants."""
 
     model: Model
     fields: dict[str, Array]
@@ -164,8 +164,8 @@ class States:
         rng = np.random.default_rng(seed)
         q, v = lw.random_state(model, rng, count)
         a, tau = rng.normal(size=v.shape), rng.normal(size=v.shape)
-        dv = 0.3 * v  # less than half a turn, so that ``difference`` leads back
-        rest = np.zeros_like(v)  # frames that are held do not move, or libraries mean different accelerations by zero
+        dv = 0.3 * v  # less than half a turn, so that ``difference`` is the inverse
+        rest = np.zeros_like(v)  # held frames do not move, or libraries mean different accelerations by zero
         fields = {"q": q, "v": v, "rest": rest, "a": a, "tau": tau, "dv": dv, "q1": lw.integrate(model, q, dv)}
         return States(model, fields)
 
@@ -176,13 +176,13 @@ class States:
         return States(self.model, {name: array[:count].copy() for name, array in self.fields.items()})
 
     def repeated(self, count: int) -> States:
-        """These states over and over, until there are so many."""
+        """These states repeated until there are ``count``."""
         times = -(-count // len(self))
         return States(self.model, {k: np.tile(x, (times, 1))[:count] for k, x in self.fields.items()})
 
     def frames(self, case: Case) -> list[str]:
-        """What is asked about: the last bodies of all branches, the model's very last first, then others; or its feet,
-        or one frame if it does not matter.
+        """The frames of a case: the last bodies of all branches, the model's very last first, then others; or its feet,
+        or any one frame if it does not matter.
         """
         names, inner = self.model.body_names, {body.parent for body in self.model.bodies}
         order = range(1, len(names) + 1) if case.feet else range(len(names), 0, -1)
@@ -193,5 +193,5 @@ class States:
         return tuple(self.fields[name] for name in case.arguments)
 
     def one_by_one(self, case: Case) -> list[tuple[Array, ...]]:
-        """The arguments of each state, every one an array of its own."""
+        """The arguments of each state, as separate arrays."""
         return [tuple(array[k].copy() for array in self.arguments(case)) for k in range(len(self))]

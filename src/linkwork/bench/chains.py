@@ -1,4 +1,4 @@
-"""Time against the length of a chain: articulated bodies, and constraint forces, on 10 to 100,000 revolute joints."""
+"""Time against the length of a chain of 10 to 100,000 revolute joints: articulated-body and constraint-force."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _WORK = 1_000_000
 def measure_chain(
     n: int, available: dict[str, Factory], rounds: int, seconds: float, largest_batch: int
 ) -> dict[str, Any]:
-    """One length: one state and a batch on one thread, called as a user calls, beside the peers, whose batch has the
+    """One length: one state and a batch on one thread, called as a user would, beside the peers, whose batch has the
     first of the states.
 
-    Up to ``MOST_BODIES`` joints such a call runs code specialised for the chain, beyond it rolled code.
+    Up to ``MOST_BODIES`` joints such a call runs code specialised for the chain, beyond that rolled code.
     """
     case, model = CASES[0], mechanisms.serial_chain(n)
     states = States.random(model, max(8, min(largest_batch, _WORK // n)))
@@ -52,7 +52,7 @@ def measure_chain(
 
 
 def _constraint_force(model: Model, states: States, rounds: int, seconds: float) -> dict[str, Any]:
-    """One state by constraint forces, on the lanes of one thread and on all threads, beside articulated bodies."""
+    """One state by the constraint-force and articulated-body algorithms, on one thread's lanes and on all threads."""
     found = {}
     for name, threads in (("one_thread", 1), ("all_threads", cores())):
         set_threads(threads)
@@ -78,8 +78,8 @@ def _rival(peer: Peer, kind: str, states: States) -> Contestant | None:
 
 
 def _with_chain(name: str, factory: Factory, n: int) -> Peer:
-    """The peer with the chain built in it, if memory is large enough."""
-    needed = 2 * 5 * 8.0 * n**3 if name == "pin" else 0.0  # about five tensors of n³ numbers, for a while twice
+    """The peer with the chain built in it, if there is enough memory."""
+    needed = 2 * 5 * 8.0 * n**3 if name == "pin" else 0.0  # about five tensors of n³ numbers, temporarily twice
     if 1.2 * needed > available_memory():
         raise UnavailableError(f"{name} needs about {needed / 1e9:.0f} GB for a chain of {n}")
     return factory(mechanisms.serial_chain(n))

@@ -1,7 +1,7 @@
 """Contestants that compute the same thing: checked against each other, then timed alternately.
 
 Other work on the machine can only make a time longer, so the best of many samples is taken. Contestants alternate, so
-that a slow spell of the machine hits all of them.
+that a slow phase of the machine affects all of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from linkwork.model import Model
 Array = NDArray[np.float64]
 
 TOLERANCE = 1e-8
-"""Of results relative to the largest number: beyond it two contestants do not compute the same thing."""
+"""Relative to the largest number of a result: with larger differences two contestants do not compute the same thing."""
 
 
 _LONG, _ENOUGH = 0.15, 2
@@ -49,8 +49,8 @@ class Contestant:
     """A function with its inputs: each a single state, or one of them a whole batch.
 
     Attributes:
-        how: what is called, for the table.
-        answer: a raw result and the number of its input, made into the row of numbers that is compared.
+        how: the function called, for the table.
+        answer: (raw result, index of its input) -> the row of numbers that is compared.
         share: CPU time over elapsed time in its best sample; less than 1 if it had to wait for a core.
     """
 
@@ -63,18 +63,18 @@ class Contestant:
     best: float = math.inf
     share: float = 1.0
     compared: int = 0
-    """Of how many states an answer tells, the first ones; 0 for all."""
+    """The number of states, from the first, whose results are in an answer; 0 for all."""
     _last: Any = field(default=None, repr=False)
 
     def answers(self) -> list[Array]:
         return [self.answer(self.function(*arguments), k) for k, arguments in enumerate(self.inputs)]
 
     def last_answer(self) -> Array:
-        """Of the last call that was timed."""
+        """The answer of the last timed call."""
         return self.answer(self._last, len(self.inputs) - 1)
 
     def calibrate(self, seconds: float) -> None:
-        """Choose as many passes over the inputs as fill a sample, after one that warms up."""
+        """Choose the number of passes over the inputs that fills a sample, after a warm-up pass."""
         self.sample()
         elapsed = self.sample() * self.states
         self.passes = max(1, round(seconds / max(elapsed, 1e-7)))
@@ -98,7 +98,7 @@ class Contestant:
 
 
 def ours(case: Case, model: Model, states: States, *, single: bool, in_place: bool = False) -> Contestant:
-    """The public function, called as a user would; for a batch its results may be written in place."""
+    """The public function, called as a user would; with ``in_place``, results of a batch are written in place."""
     frames = (states.frames(case),) if case.frames else ()
     if single:
         inputs = [(model, *arguments, *frames) for arguments in states.one_by_one(case)]
@@ -115,8 +115,8 @@ def ours(case: Case, model: Model, states: States, *, single: bool, in_place: bo
 
 
 SOME = 256
-"""States of a batch whose results are compared, and of a loop over single calls: more of them take as long each, or
-longer.
+"""The number of states of a batch whose results are compared, and of a loop over single calls: more take as long each,
+or longer.
 """
 
 
@@ -138,7 +138,7 @@ def looped(one: Contestant) -> Contestant:
 
 
 def difference(mine: Sequence[Array], theirs: Sequence[Array]) -> float:
-    """The largest, relative to the largest number of its answer; infinite if shapes differ or one is not finite."""
+    """The largest, relative to its answer's largest number; infinite if shapes differ or one is not finite."""
     worst = 0.0
     for a, b in zip(mine, theirs, strict=True):
         if a.shape != b.shape or not (np.isfinite(a).all() and np.isfinite(b).all()):
@@ -151,7 +151,7 @@ def difference(mine: Sequence[Array], theirs: Sequence[Array]) -> float:
 def _common(
     mine: Contestant, expected: Sequence[Array], peer: Contestant, answers: Sequence[Array]
 ) -> tuple[list[Array], list[Array]]:
-    """The answers, which are by state, as far as both tell."""
+    """The answers for the states that both have."""
     ours, theirs = mine.compared or mine.states, peer.compared or peer.states
     both = min(ours, theirs)
     return [a[: a.size * both // ours] for a in expected], [a[: a.size * both // theirs] for a in answers]
@@ -160,9 +160,9 @@ def _common(
 def contest(
     mine: Contestant, peers: dict[str, Contestant], rounds: int, seconds: float
 ) -> tuple[float, dict[str, Any]]:
-    """Our seconds for one state, and of each peer: how, error, agrees, seconds, ratio (its time over ours).
+    """Our seconds for one state, and for each peer: how, error, agrees, seconds, ratio (its time over ours).
 
-    A peer that does not agree with us is not timed. One that takes fewer states gets the first of ours.
+    A peer that does not agree with us is not timed. One with fewer states gets the first of ours.
     """
     expected = mine.answers()
     rows: dict[str, Any] = {}

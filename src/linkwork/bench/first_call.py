@@ -57,15 +57,15 @@ print(json.dumps({"process": ready - started, "numpy": with_numpy - started, "im
                   "peak_bytes": peak, "calls": calls}))
 """
 PARTS = ("process", "import", "load", "call", "beyond")
-"""From the start of the process to the first result; of these, import, loading the model, the call; and everything
-after ``import numpy``.
+"""The time from the start of the process to the first result; its parts: import, loading the model, the call; and
+everything after ``import numpy``.
 """
 
 
 @cache
 def _bytecode() -> dict[str, str]:
     """The environment of a process whose modules are compiled to bytecode once, as those of an installed package are,
-    even if Python is told to keep none: it would take longer than all else.
+    even if Python is configured to store none: compiling them would take longer than everything else.
     """
     if not sys.dont_write_bytecode:
         return {}
@@ -88,8 +88,8 @@ def probe(subject: Subject, folder: str, every: bool = False) -> dict[str, Any]:
 
 
 def first_calls(subject: Subject, rounds: int, say: Callable[[str], None]) -> dict[str, Any]:
-    """Cold and cached: the best of each number, "call" being forward dynamics alone, "calls" the other functions, whose
-    code is left in the subject's own cache; without one there are none.
+    """Cold and cached: the best of each number. "call" is forward dynamics alone, "calls" are the other functions,
+    whose code is left in the subject's own cache; without one they are omitted.
     """
     say(f"{subject.name}: first calls")
     cold, cached = [], []

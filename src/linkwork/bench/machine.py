@@ -1,4 +1,4 @@
-"""What a measurement depends on besides the code: machine, versions, commit."""
+"""The conditions of a measurement besides the code: machine, versions, commit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def versions() -> dict[str, str | None]:
 
 
 def commit() -> str | None:
-    """What ``git describe`` says of the checkout that this file is in; None if it is in none."""
+    """The output of ``git describe`` for the checkout of this file; None if it is in none."""
     here = Path(__file__).resolve().parent
     if not any((folder / ".git").exists() for folder in here.parents):
         return None
@@ -62,7 +62,7 @@ def available_memory() -> float:
 
 
 def resident_memory() -> int | None:
-    """Bytes of this process that are in memory now; None if unknown."""
+    """Resident memory of this process, bytes; None if unknown."""
     try:
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
@@ -70,7 +70,7 @@ def resident_memory() -> int | None:
 
 
 def _load() -> float | None:
-    """How many processes wanted a core in the last minute: near 0 on a quiet machine before a measurement."""
+    """The load average of the last minute: near 0 on a quiet machine before a measurement."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 

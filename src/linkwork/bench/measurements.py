@@ -24,30 +24,30 @@ from linkwork.engine.run.threads import cores, set_threads
 from linkwork.errors import SingularError
 
 SCHEMA = 5
-"""Of the saved data. 2: the times of chains are those of a user's call, and peers are compared with these. 3: small
-batches, and results in place. 4: threads by the size of a batch, and what a first call takes beyond NumPy's import.
-5: what processes on all cores get done, beside threads.
+"""The version of the saved data. 2: the times of chains are those of a user's call, and peers are compared with these.
+3: small batches, and results in place. 4: threads by the size of a batch, and the time of a first call beyond NumPy's
+import. 5: the throughput of processes on all cores, beside threads.
 """
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How much is measured. Times are the best of ``rounds`` samples, each of about ``seconds``, in each of so many
-    ``visits``, between which all else is measured: a machine may be slow for minutes.
+    """The extent of the measurements. Times are the best of ``rounds`` samples, each of about ``seconds``, in each of
+    ``visits`` visits, between which everything else is measured: a machine may be slow for minutes.
     """
 
     visits: int = 2
     rounds: int = 4
     seconds: float = 0.003
     small: tuple[int, ...] = (1, 4, 16, 64, 256)
-    """Sizes of batches on one thread, beside Pinocchio alone."""
+    """Batch sizes on one thread, beside Pinocchio only."""
     batch: int = 4096
     large: int = 65_536
     singles: int = 32
     threads: tuple[int, ...] = (1024, 4096, 16_384, 65_536)
-    """Sizes of batches on one thread and on all."""
+    """Batch sizes on one thread and on all."""
     own_cache: bool = True
-    """Code is compiled into a folder of this run's own, for each mechanism once; else kept in the user's cache."""
+    """Code is compiled into a folder of this run, once for each mechanism; otherwise it is kept in the user's cache."""
     first_rounds: int = 3
     chains: tuple[int, ...] = (10, 30, 100, 200, 500, 1000, 3000, 10_000, 30_000, 100_000)
     chain_batch: int = 4096
@@ -59,7 +59,7 @@ class Settings:
     rollout: tuple[int, int] = (256, 200)
     """Trajectories and steps."""
     rollout_memory: int = 1_000_000
-    """Steps over which memory is watched; 0 for none."""
+    """Steps over which memory is monitored; 0 for none."""
 
     @staticmethod
     def quick() -> Settings:
@@ -75,13 +75,13 @@ def measure(
     settings: Settings | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Everything that ``linkwork bench`` prints.
+    """All measurements that ``linkwork bench`` prints.
 
     Args:
         subjects: the mechanisms.
-        peers: names of other libraries; one that is not installed is noted and left out.
-        settings: how much is measured.
-        say: is told what is being measured.
+        peers: names of other libraries; one that is not installed is noted and omitted.
+        settings: the extent of the measurements.
+        say: called with a description of each measurement.
 
     Returns:
         Data as described by its keys; times in seconds, of one state; a ratio is the peer's time over linkwork's.
@@ -125,7 +125,7 @@ _TIMES = ("seconds", "in_place", "articulated_body", "all_threads", "beside")
 
 
 def best_of(one: Any, other: Any) -> Any:
-    """The same measurements, made twice: the better time of each, ratios anew."""
+    """The same measurements, made twice: the better time of each, with new ratios."""
     if isinstance(one, list):
         return [best_of(*both) for both in zip(one, other, strict=True)]
     if not (isinstance(one, dict) and isinstance(other, dict)):
@@ -209,7 +209,7 @@ def _of_model(
             rows.append(_single(case, states.first(settings.singles), peers, settings))
             rows += [_batch(case, states.first(n), 1, pinned, settings) for n in settings.small if n < settings.batch]
             rows += [_batch(case, states, threads, peers, settings) for threads in sorted({1, cores()})]
-        except SingularError as error:  # some robots cannot be held, or moved, as a case does it
+        except SingularError as error:  # some robots cannot be constrained, or moved, as in a case
             rows = [row for row in rows if row["function"] != case.name]
             say(f"{subject.name}: {case.name} is left out: {error}")
     if subject.large and settings.large:

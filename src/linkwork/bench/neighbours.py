@@ -1,7 +1,8 @@
-"""Processes that make the same call at the same time, one on each of the other cores: what the machine itself allows.
+"""Processes that make the same call at the same time, one on each of the other cores: the limit set by the machine
+itself.
 
-Threads of one process can be no faster than processes that share nothing but the machine: its caches, its memory, and
-cores that a virtual machine may have to share with others.
+Threads of one process can be no faster than processes that share only the machine: its caches, its memory, and cores
+that a virtual machine may have to share with others.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def neighbours(subject: Subject) -> Iterator[list[subprocess.Popen[str]]]:
 
 @contextmanager
 def busy(processes: list[subprocess.Popen[str]], case: Case, states: int) -> Iterator[None]:
-    """While each of them makes this call over and over, on one thread."""
+    """A context in which each of them repeats this call, on one thread."""
     for process in processes:
         _tell(process, f"{states} {case.name}")
     for process in processes:
@@ -66,7 +67,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def main() -> None:
-    """Such a process: each line names a call, which is repeated until the next line comes."""
+    """The main function of such a process: each line names a call, which is repeated until the next line arrives."""
     subject = Subject(**json.loads(sys.argv[1]))
     set_threads(1)
     few = States.random(subject.model, 512)

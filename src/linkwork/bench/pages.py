@@ -11,7 +11,7 @@ _END = "<!-- end -->"
 
 
 def put(path: Path, name: str, text: str) -> None:
-    """Replace what is between the markers of that name."""
+    """Replace the text between the markers of that name."""
     head, tail = around(path, name)
     write_text(path, f"{head}{text}\n{tail}")
 

@@ -9,7 +9,7 @@ from linkwork.pictures import figure, write
 
 
 def plot_chains(data: dict[str, Any], path: Path) -> list[Path]:
-    """Time of a state against joints, on logarithmic axes, written as PNG and as SVG beside each other.
+    """Time of a state against joints, on logarithmic axes, written as PNG and as SVG.
 
     Returns:
         The files.

@@ -33,7 +33,7 @@ SHORT = {
     "operational_space 2": "operational space of two feet",
     "control.OperationalSpaceController": "operational-space controller",
 }
-"""What short tables have, by the names that stand there."""
+"""The functions in short tables, by their names there."""
 
 
 def print_report(data: dict[str, Any], console: Console) -> None:
@@ -70,7 +70,7 @@ def print_report(data: dict[str, Any], console: Console) -> None:
 
 
 def header(data: dict[str, Any]) -> list[str]:
-    """What the numbers depend on."""
+    """The conditions of the measurements."""
     machine, versions = data["machine"], data["versions"]
     shown = ", ".join(f"{name} {number}" for name, number in versions.items() if number)
     return [
@@ -104,8 +104,8 @@ def model_table(model: dict[str, Any], peers: list[str], small: Sequence[int] = 
 def size_table(
     models: Sequence[dict[str, Any]], settings: dict[str, Any], short: bool = False
 ) -> tuple[list[str], Rows]:
-    """A row for each function: batches by their size on one thread, a state; with ``out=`` in brackets; and the ratio
-    to Pinocchio.
+    """A row for each function: the time of a state by batch size on one thread; with ``out=`` in brackets; and the
+    ratio to Pinocchio.
     """
     sizes = [*(size for size in settings["small"] if size < settings["batch"]), settings["batch"]]
     lines = []
@@ -131,7 +131,7 @@ def measured(model: dict[str, Any], wanted: Iterable[str] | None = None) -> list
 
 
 def _peer(row: dict[str, Any] | None, name: str, parts: int = 1) -> str:
-    """The peer's time divided by ``parts`` and its ratio to linkwork's; or by how much its result differs."""
+    """The peer's time divided by ``parts`` and its ratio to linkwork's; or the difference of its result."""
     found = row and row["peers"].get(name)
     if not found:
         return ""
@@ -178,7 +178,7 @@ THREADS = (
 
 
 def thread_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
-    """A row for each robot and function: calls by the size of the batch, on one thread and on all."""
+    """A row for each robot and function: calls by batch size, on one thread and on all."""
     sizes = data["settings"]["threads"]
     lines = []
     for model in data["threads"]:
@@ -197,7 +197,7 @@ def thread_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
 
 
 def chain_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
-    """Time of a joint against the length of a chain, each peer with its ratio to linkwork's time in the same column."""
+    """Time per joint against the length of a chain, each peer with its ratio to linkwork's time in the same column."""
     used = [name for name in data["notes"] if any(name in chain["single"]["peers"] for chain in data["chains"])]
     titles = [PEERS.get(name, name) for name in used]
     heading = ["joints", "one call, a joint", *titles, "constraint forces", "on all threads"]
@@ -216,7 +216,7 @@ def chain_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
 
 
 def rollout_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
-    """The time of a step, every state kept or the last one only, and memory over many steps."""
+    """The time of a step, with every state kept or only the last, and memory over many steps."""
     used = [name for name in data["notes"] if any(name in row["each"]["peers"] for row in data["rollouts"])]
     titles = [PEERS.get(name, name) for name in used]
     heading = ["robot", "rollout, a step", *titles, "last state only", *titles, "memory"]
@@ -230,8 +230,8 @@ def rollout_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
 
 
 def simulation_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
-    """The time of a step of one simulation by each integrator, of one by a law, of a rollout with law and cost, and of
-    model-predictive path integral control.
+    """The time of a step of one simulation by each integrator, of one with a control law, of a rollout with law and
+    cost, and of model-predictive path integral control.
     """
     rows = [row for row in data["rollouts"] if "runge_kutta_4" in row]
     used = [name for name in data["notes"] if any(name in row["runge_kutta_4"]["peers"] for row in rows)]
@@ -255,7 +255,7 @@ def _memory(found: dict[str, Any] | None) -> str:
 
 
 def target_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
-    """Each target, what was measured, and whether it is met."""
+    """Each target, the measured value, and whether it is met."""
     lines = []
     for row in data["targets"]:
         if row["unit"] == "s":
@@ -268,7 +268,7 @@ def target_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
 
 
 def markdown(data: dict[str, Any]) -> str:
-    """Short tables for a page: each model's main functions, chains, and what it was measured with."""
+    """Short tables for a page: each model's main functions, chains, and the conditions of the measurement."""
     peers = [name for name in data["notes"] if any(name in r["peers"] for m in data["models"] for r in m["rows"])]
     titles = [PEERS.get(name, name) for name in peers]
     heading = ["robot", "function", "one call", *titles, "batch, one thread", *titles]

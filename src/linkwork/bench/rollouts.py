@@ -26,14 +26,14 @@ from linkwork.simulation import Rollout, Trajectory, rollout
 from linkwork.simulation.simulate import simulate
 
 LONGER = 50
-"""The steps of a simulation over those of a rollout: a few would not be worth machine code."""
+"""The ratio of the steps of a simulation to those of a rollout: for a few, machine code would not pay off."""
 _UNDAMPED: dict[str, Any] = {"damping": False, "friction": False, "springs": False, "constraints": ()}
-"""The tree alone, as the other libraries have it."""
+"""The model without damping, friction, springs and constraints, as the other libraries have it."""
 
 
 @contextmanager
 def _as_measured() -> Iterator[None]:
-    """On one thread; nothing is said of joints that run out of their range, since there are no stops on purpose."""
+    """On one thread; without warnings of joints that leave their range, since there are no stops on purpose."""
     set_threads(1)
     try:
         with warnings.catch_warnings():
@@ -46,9 +46,9 @@ def _as_measured() -> Iterator[None]:
 def measure_rollout(
     subject: Subject, available: dict[str, Factory], rounds: int, trajectories: int, steps: int, memory: int
 ) -> dict[str, Any]:
-    """The time of a step, on a fixed base, without damping or limits: every state kept, the last one only, with a law
-    and a cost and no state kept; in a step of model-predictive path integral control; and of one simulation, by both
-    integrators, and by a law.
+    """The time of a step, on a fixed base, without damping or limits: with every state kept, with only the last, with a
+    law and a cost and no state kept; in model-predictive path integral control; and in one simulation, by both
+    integrators, and with a law.
     """
     model = replace(subject, floating_base=False).model
     states = States.random(model, trajectories)
@@ -87,7 +87,7 @@ def _ours(states: States, tau: Array, every: int) -> Contestant:
 
 
 def _laws(model: Model) -> tuple[CompiledFunction, CompiledFunction]:
-    """A spring to rest with damping, and what it costs."""
+    """A spring to the rest position with damping, and its cost."""
     sizes = {"t": (), "q": model.nq, "v": model.nv}
 
     def law(t: Any, q: Any, v: Any, gain: Any) -> Any:
@@ -100,7 +100,7 @@ def _laws(model: Model) -> tuple[CompiledFunction, CompiledFunction]:
 
 
 def _with_law(states: States, steps: int) -> Contestant:
-    """A rollout as sampling-based control asks for it."""
+    """A rollout as in sampling-based control."""
     model, q, v = states.model, states.fields["q"], states.fields["v"]
     law, cost = _laws(model)
     options: dict[str, Any] = {"torque": law, "parameters": (1.0,), "cost": cost, "record": 0, "steps": steps}
@@ -112,8 +112,8 @@ def _with_law(states: States, steps: int) -> Contestant:
 
 
 def _mppi(states: States, tau: Array, available: dict[str, Factory]) -> tuple[Contestant, dict[str, Contestant]]:
-    """A step of model-predictive path integral control: forces from one state on, weighted by what they cost, and
-    averaged. MuJoCo's rollout keeps every state, and NumPy says what these cost.
+    """A step of model-predictive path integral control: sampled forces from one state on, averaged with weights by
+    their cost. MuJoCo's rollout keeps every state, and NumPy computes the cost.
     """
     model, start = states.model, states.first(1).repeated(len(tau))
     q, v = start.fields["q"], start.fields["v"]
@@ -145,7 +145,7 @@ def _mppi(states: States, tau: Array, available: dict[str, Factory]) -> tuple[Co
 def _simulation(
     states: States, tau: Array, kind: str, available: dict[str, Factory], steps: int
 ) -> tuple[Contestant, dict[str, Contestant]]:
-    """One simulation of which the last state is kept, driven by constant forces, or by a law."""
+    """One simulation of which the last state is kept, with constant forces, or with a law."""
     model, q, v = states.model, states.fields["q"][0], states.fields["v"][0]
     by_law = kind == "simulated_law"
     integrator = "semi_implicit_euler" if by_law else kind
@@ -177,7 +177,7 @@ def _kept(raw: Array, chosen: slice) -> Array:
 def _rivals(
     available: dict[str, Factory], states: States, tau: Array, answer: Callable[[Array], Array]
 ) -> dict[str, Contestant]:
-    """Libraries that have a rollout; ``answer`` takes its states (trajectories, steps, nq + nv)."""
+    """Libraries with a rollout function; ``answer`` takes its states (trajectories, steps, nq + nv)."""
     found = {}
     for name, factory in available.items():
         try:
@@ -191,7 +191,7 @@ def _rivals(
 
 
 def _growth(states: States, steps: int) -> dict[str, Any]:
-    """Resident memory before and after very many steps, damped, so that they stay finite."""
+    """Resident memory before and after very many steps, with damping, so that they remain finite."""
     model, q, v = states.model, states.fields["q"], states.fields["v"]
     rollout(model, q, v, dt=STEP, steps=1000, record=1000, damping=1.0, constraints=())
     before = resident_memory()

@@ -1,4 +1,4 @@
-"""The mechanisms that are measured."""
+"""The mechanisms of the benchmark."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from linkwork.properties import cached_property
 
 @dataclass(frozen=True)
 class Subject:
-    """A model file, or a built-in mechanism such as "serial_chain:10"; ``large`` asks for a large batch as well."""
+    """A model file, or a built-in mechanism such as "serial_chain:10"; ``large``: also measured with a large batch."""
 
     name: str
     source: str
     floating_base: bool = False
     large: bool = False
     cache: str | None = None
-    """The folder of its code while it is measured, empty at first, so that nothing depends on what was kept before."""
+    """The folder of its code during the measurements, initially empty, so that nothing depends on an earlier cache."""
 
     @property
     def ready_made(self) -> bool:
@@ -35,14 +35,14 @@ class Subject:
     @cached_property
     def model(self) -> Model:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LinkworkWarning)  # ``linkwork info`` tells about a file
+            warnings.simplefilter("ignore", LinkworkWarning)  # ``linkwork info`` reports about a file
             if self.ready_made:
                 return mechanisms.by_name(self.source, floating_base=self.floating_base)
             return load(self.source, floating_base=self.floating_base)
 
     @contextmanager
     def own_cache(self) -> Iterator[None]:
-        """Code is kept in the subject's own folder, if it has one, by this process and those that it starts."""
+        """A context in which this process and its children keep code in the subject's own folder, if it has one."""
         before = os.environ.get(CACHE)
         if self.cache is not None:
             os.environ[CACHE] = self.cache

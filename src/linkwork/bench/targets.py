@@ -1,4 +1,4 @@
-"""Performance targets, as ratios to Pinocchio or MuJoCo in the same run, and what was measured."""
+"""Performance targets, as ratios to Pinocchio or MuJoCo in the same run, with the measured ratios."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _threads(name: str, model: dict[str, Any], data: dict[str, Any]) -> list[dic
 
 
 def _rollouts(data: dict[str, Any]) -> list[dict[str, Any] | None]:
-    """Steps a second beside MuJoCo's rollout, every state kept; and no more memory after many steps."""
+    """Steps per second beside MuJoCo's rollout, with every state kept; and no more memory after many steps."""
     rows = []
     for row in data.get("rollouts", ()):
         name, memory = row["name"], row["memory"]
@@ -100,7 +100,7 @@ def _chains(data: dict[str, Any]) -> list[dict[str, Any] | None]:
 
 
 def _constraint_force(data: dict[str, Any]) -> list[dict[str, Any] | None]:
-    """One state of a long chain by constraint forces, on the lanes of one thread and on all threads."""
+    """One state of a long chain by the constraint-force algorithm, on the lanes of one thread and on all threads."""
     rows: list[dict[str, Any] | None] = []
     for chain in data["chains"]:
         found = chain["constraint_force"]
@@ -131,7 +131,7 @@ def _ratio(model: dict[str, Any], function: str, kind: str, threads: int, states
 
 
 def _at_least(what: str, target: float | None, peer: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Whether it is met is not known (None) where other work on the machine slowed the peer down."""
+    """A row; ``met`` is unknown (None) if other work on the machine slowed the peer down."""
     if target is None or peer is None or "ratio" not in peer:
         return None
     met = None if peer["disturbed"] else peer["ratio"] >= target

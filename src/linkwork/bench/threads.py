@@ -1,5 +1,5 @@
-"""What another thread is worth: whole calls on one thread and on all, by the size of the batch; and what as many
-processes are worth that have nothing to do with each other.
+"""The gain by threads: whole calls on one thread and on all, by batch size; and the gain by as many independent
+processes.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from linkwork.engine.run.threads import cores, set_threads
 
 FUNCTIONS = (CASES[0].name, "inverse_dynamics", "mass_matrix")
 _MOST_BYTES = 256 * 2**20
-"""Of a result."""
+"""Largest size of a result."""
 
 
 def measure_threads(
     subject: Subject, sizes: tuple[int, ...], rounds: int, seconds: float, say: Callable[[str], None]
 ) -> dict[str, Any]:
     """The time of a state with ``out=`` in batches of these sizes, on one thread and on all, alternating; and on one
-    thread while all other cores do the same in processes of their own.
+    thread while all other cores do the same in separate processes.
     """
     model = subject.model
     few = States.random(model, 512)
@@ -60,7 +60,7 @@ def _row(
 
 
 def _on(threads: int, case: Case, states: States) -> Contestant:
-    """Our call on so many threads, each into an array of its own."""
+    """Our call on this number of threads, each call with an output array of its own."""
     found = ours(case, states.model, states, single=False, in_place=True)
 
     def function(call: Callable[..., Any], *arguments: Any) -> Any:

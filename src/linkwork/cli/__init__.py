@@ -21,7 +21,7 @@ from linkwork.model.describe import WIDTH
 
 
 class Command(Protocol):
-    """What a command module offers."""
+    """The interface of a command module."""
 
     NAME: str
     HELP: str
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Returns:
-        0 for success, 1 when what was checked does not hold, 2 for bad input, 130 after Ctrl-C.
+        0 for success, 1 if a check failed, 2 for invalid input, 130 after Ctrl-C.
 
     Example:
         >>> from linkwork.cli import main
@@ -63,11 +63,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LinkworkError as error:
         sys.stderr.write(f"linkwork: {error}\n")
         return 2
-    except BrokenPipeError:  # the reader, head for instance, has had enough
-        # What is left in the buffer must not raise again when the interpreter closes.
+    except BrokenPipeError:  # the reader, head for instance, has closed the pipe
+        # The rest of the buffer must not raise again when the interpreter exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:  # a file that cannot be read or written; its message names it
+    except OSError as error:  # a file cannot be read or written; the message names it
         sys.stderr.write(f"linkwork: {error}\n")
         return 2
     except KeyboardInterrupt:

@@ -59,7 +59,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     if options.write:
-        pages.around(options.write, NAME)  # a wrong file gets its error before anything is measured
+        pages.around(options.write, NAME)  # a wrong file is reported before anything is measured
     if options.from_json:
         try:
             data = json.loads(options.from_json.read_text(encoding="utf-8"))
@@ -89,10 +89,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
 def _measure(options: argparse.Namespace) -> dict[str, object]:
     settings = Settings.quick() if options.quick else Settings()
     if options.lanes:
-        os.environ[jit.LANES] = str(options.lanes)  # other processes, which measure the first call, take it over
+        os.environ[jit.LANES] = str(options.lanes)  # inherited by the processes that measure the first call
     if options.models:
         for text in options.models:
-            find(text, options.floating_base)  # a bad name gets its error before anything is measured
+            find(text, options.floating_base)  # a wrong name is reported before anything is measured
         subjects = [Subject(Path(text).stem, text, options.floating_base) for text in options.models]
         settings = Settings(**{**vars(settings), "chains": settings.chains if options.plot else (), "memory": None})
     else:

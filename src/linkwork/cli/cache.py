@@ -1,4 +1,4 @@
-"""``linkwork cache``: the compiled code that is kept on disk."""
+"""``linkwork cache``: the compiled code kept on disk."""
 
 from __future__ import annotations
 

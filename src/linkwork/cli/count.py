@@ -30,13 +30,13 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "sine/cosine": ("sin", "cos"),
 }
 COLUMNS["other"] = tuple(name for name in ARITHMETIC if not any(name in names for names in COLUMNS.values()))
-"""The kinds of operations that are told apart, with their names in the intermediate code."""
+"""The kinds of operations counted separately, with their names in the intermediate code."""
 
 COUNTED = {name: entry for name, entry in ALGORITHMS.items() if "rolled" in entry.forms or name in CHAIN_METHODS}
 
 _SQUARED = {"matrix", "full_matrix", "regressor"}
 MOST_BODIES, MOST_BODIES_SQUARED = 2000, 60
-"""More bodies are counted on request only: for any algorithm, and for those whose cost grows faster than the bodies."""
+"""Limits on the bodies counted by default: for any algorithm, and for those whose cost grows faster than linearly."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def counted(algorithm: Algorithm, model: Model, frames: Sequence[Frame]) -> dict[str, int]:
-    """How many operations of each kind one state takes, and their total."""
+    """The number of operations of each kind for one state, and their total."""
     about_frames = any(SPACES[space].of_frames for space in algorithm.results)
     program = specialised_program(algorithm, model, ("f_ext", "df_ext"), frames if about_frames else (), expand=False)
     found = count(program)

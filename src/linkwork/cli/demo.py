@@ -1,4 +1,4 @@
-"""``linkwork demo``: a humanoid puts a box on the floor, told to keep its posture."""
+"""``linkwork demo``: a humanoid puts a box on the floor while keeping its posture."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _apart(as_json: bool, console: Console) -> int:
-    """In a process of its own, of which one can say that it was ended."""
+    """Run the check in a process of its own, so that its crash can be reported."""
     command = [sys.executable, "-P", "-m", "linkwork", "doctor", "--here", *(["--json"] if as_json else [])]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     console.file.write(done.stdout)

@@ -1,4 +1,4 @@
-"""``linkwork draw``: a picture of a model file or a built-in mechanism."""
+"""``linkwork draw``: an image of a model file or a built-in mechanism."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _free(path: Path, force: bool) -> Path:
-    """A path that the user has not written down: nothing that is there already goes unasked."""
+    """A default path; an error if the file exists, unless ``force``."""
     if not force and os.path.lexists(path):
         raise ArgumentError(f"{path} exists already; pass --force to overwrite it, or another name with --out")
     return path
 
 
 def configuration(model: Model, text: str | None, seed: int = 0) -> NDArray[np.float64]:
-    """The configuration that a command line asks for."""
+    """The configuration given on the command line."""
     q = neutral(model)
     if text is None:
         return q

@@ -1,4 +1,4 @@
-"""``linkwork info``: what a model file or a built-in mechanism holds."""
+"""``linkwork info``: the contents of a model file or a built-in mechanism."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """The arguments that name a model, for ``find``."""
+    """Add the arguments that name a model, for ``find``."""
     parser.add_argument(
         "model",
         metavar="FILE|ROBOT|MECHANISM",

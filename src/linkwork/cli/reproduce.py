@@ -1,4 +1,4 @@
-"""``linkwork reproduce``: an experiment of one of the papers again, with pictures, data and a summary."""
+"""``linkwork reproduce``: repeat an experiment of one of the papers, with figures, data and a summary."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, console: Console) -> int:
     experiment = EXPERIMENTS[options.experiment]
     if options.page:
-        pages.around(options.page, "claims")  # a wrong file gets its error before anything is measured
+        pages.around(options.page, "claims")  # a wrong file is reported before anything is measured
     folder: Path = options.out or Path("out") / options.experiment
     if options.from_json:
         try:

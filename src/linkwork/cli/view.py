@@ -53,7 +53,7 @@ def _found(text: str, options: argparse.Namespace) -> Model | Trajectory:
 
 
 def _named(path: str) -> str:
-    """The name of the model of a trajectory, if that is a built-in mechanism's."""
+    """The name of the model of a saved trajectory, if it is a built-in mechanism."""
     try:
         with np.load(path, allow_pickle=False) as file:
             name = str(file["model"])[:100]

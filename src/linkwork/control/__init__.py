@@ -1,8 +1,8 @@
-"""Controllers: what joints are to do so that points, objects and joints go where they should.
+"""Controllers: joint forces that let points, objects and joints follow references.
 
-A controller has ``torque(t, q, v)``, which is what ``lw.simulate`` takes:
+A controller has a method ``torque(t, q, v)`` and is passed to ``lw.simulate``:
 
-    hand = lw.control.Task("left_hand", lw.control.MinimumJerk(here, there, duration=2.0), stiffness=200.0)
+    hand = lw.control.Task("left_hand", lw.control.MinimumJerk(here, there, duration=2.0), kp=200.0)
     controller = lw.control.OperationalSpaceController(model, [hand], posture=lw.control.Posture(q))
     motion = lw.simulate(model, q, v, 3.0, 0.001, torque=controller)
 """

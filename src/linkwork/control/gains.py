@@ -1,6 +1,6 @@
-"""Gains of controllers: kp of what is off, and kd of its rate.
+"""Gains of controllers: kp of the error, and kd of its rate.
 
-They are called so everywhere; ``stiffness`` and ``damping`` are the mechanism's own springs and dampers.
+They have these names everywhere; ``stiffness`` and ``damping`` are the mechanism's own springs and dampers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from linkwork.errors import ArgumentError, shown
 
 
 class Gains:
-    """What has gains: kp and kd, under their old names, too."""
+    """Base class with gains kp and kd, and their old names."""
 
     kp: Any
     kd: Any
@@ -44,7 +44,7 @@ class Gains:
 
 
 def gains(name: str, kp: ArrayLike, kd: ArrayLike | None, count: int) -> tuple[Array, Array]:
-    """kp and kd as one number for each axis; kd critical if left out."""
+    """kp and kd as one number for each axis; critical damping if kd is omitted."""
     K = _gain(f"kp of {name}", kp, count)
     return K, 2.0 * np.sqrt(K) if kd is None else _gain(f"kd of {name}", kd, count)
 

@@ -1,4 +1,4 @@
-"""What a level of a controller asks of points: accelerations, from a reference and how far the points are off it."""
+"""The goals of a controller's levels: accelerations of points, from a reference and the error."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _ROWS = {"pose": range(6), "position": range(3), "rotation": range(3, 6)}
 
 @dataclass(frozen=True)
 class Situation:
-    """A state as a controller sees it: all that its goals need, computed once.
+    """The quantities in one state that a controller's goals need, computed once.
 
-    Rows come six for each point, in its own axes. q (nq,), v (nv,); placements of the points (m, 4, 4), and of what
-    else is looked at; jacobian J, responses J M⁻¹ (6m, nv); drift J̇v and velocity J v (6m,); mass M (nv, nv); bias h
-    (nv,), the forces of motion, gravity and damping.
+    There are six rows for each point, in its own axes. q (nq,), v (nv,); placements of the points (m, 4, 4), and of the
+    other frames that goals use; jacobian J, responses J M⁻¹ (6m, nv); drift J̇v and velocity J v (6m,); mass M (nv,
+    nv); bias h (nv,), the Coriolis, gravity and damping forces.
     """
 
     model: Model
@@ -44,8 +44,8 @@ class Situation:
 
 
 class Wanted(NamedTuple):
-    """The accelerations (r,) of a goal's rows, and the wrenches (6m,) of its points, each in its own axes, that what
-    they hold takes, if it holds anything.
+    """The desired accelerations (r,) of a goal's rows, and the wrenches (6m,) that its points must exert on an object
+    they hold, each in its own axes; None for no object.
     """
 
     acceleration: Array
@@ -53,10 +53,10 @@ class Wanted(NamedTuple):
 
 
 class Goal(Gains, ABC):
-    """Something that a controller is to do.
+    """A goal of a controller.
 
     ``points`` are the poses that it moves; of their rows, six each, ``rows`` are those that it commands, in blocks of
-    three. ``seen`` is what else it looks at. ``passive`` are degrees of freedom that nothing drives.
+    three. ``seen`` are other frames that it uses. ``passive`` are degrees of freedom without an actuator.
     """
 
     points: tuple[Point, ...]
@@ -67,11 +67,11 @@ class Goal(Gains, ABC):
     kd: Array
 
     follows: tuple[str, ...] = ("reference",)
-    """The attributes that are references."""
+    """The names of the attributes that are references."""
 
     @property
     def structure(self) -> tuple[object, ...]:
-        """What a text of it follows from besides numbers."""
+        """All that its traced code depends on besides numbers."""
         return type(self).__name__, self.points, self.rows, self.seen
 
     def passive(self, model: Model) -> list[int]:
@@ -79,26 +79,26 @@ class Goal(Gains, ABC):
 
     @abstractmethod
     def wanted(self, t: float, now: Situation, first: int, seen: int) -> Wanted:
-        """What is asked at a time. ``first`` and ``seen`` are where its points, and what else it looks at, begin among
-        the placements of the situation.
+        """The desired accelerations at a time. ``first`` and ``seen`` are the indices of its points, and of the other
+        frames that it uses, among the placements of the situation.
         """
 
     @abstractmethod
     def asked(self, samples: Sequence[Sample], kp: Array, kd: Array, now: Situation, first: int, seen: int) -> Wanted:
-        """The same from what its references give: a text over arrays, traced or not."""
+        """The same from samples of its references; written over arrays, traced or not."""
 
 
 class Task(Goal):
-    """Let a point follow a reference: the error obeys ë + D ė + K e = 0 as long as no torque limit is met.
+    """Let a point follow a reference: the error obeys ë + D ė + K e = 0 as long as no torque limit is active.
 
     The error of a position is p - p_ref; that of a rotation is the rotation vector of R R_refᵀ, which obeys the same
     equation exactly, however large it is (below half a turn). Both are in world axes.
 
     Args:
         point: a frame's name or an ``lw.Point`` with axes "pose", "position" or "rotation".
-        reference: a ``Reference``, or a value to stay at: a pose (4, 4), a position (3,) or a rotation (3, 3).
+        reference: a ``Reference``, or a constant value: a pose (4, 4), a position (3,), m, or a rotation (3, 3).
         kp: K, 1/s²: one number, or one for each axis (3 or 6, linear first).
-        kd: D, 1/s, likewise; critical, 2 √K, if left out.
+        kd: D, 1/s, likewise; critical, 2 √K, if omitted.
 
     Example:
         >>> import linkwork as lw
@@ -129,7 +129,7 @@ class Task(Goal):
         self.kp, self.kd = gains(name, kp, kd, len(self.rows))
 
     def error(self, t: float, placement: ArrayLike) -> Array:
-        """How far a placement (4, 4) of the point is off the reference: (3,) or (6,), m and rad, in world axes."""
+        """The error of a placement (4, 4) of the point to the reference: (3,) or (6,), m and rad, in world axes."""
         place, value = as_placement(placement), self.reference.at(t).value
         parts = []
         if self.point.axes != "rotation":
@@ -147,8 +147,8 @@ class Task(Goal):
 
 
 def servo(sample: Sample, place: Array, twist: Array, kp: Array, kd: Array, axes: str = "pose") -> Array:
-    """The acceleration, as the derivative of the twist in a frame's own axes, that lets its error obey the law of
-    ``Task``.
+    """The acceleration, as the derivative of the twist in a frame's own axes, with which its error obeys the equation
+    of ``Task``.
     """
     turn = place[:3, :3]
     parts = []
@@ -156,9 +156,7 @@ def servo(sample: Sample, place: Array, twist: Array, kp: Array, kd: Array, axes
         target = sample.value if axes == "position" else sample.value[:3, 3]
         lag = turn @ twist[:3] - sample.velocity[:3]
         goal = sample.acceleration[:3] - kd[:3] * lag - kp[:3] * (place[:3, 3] - target)
-        parts.append(
-            goal @ turn - cross(scalars(twist[3:]), scalars(twist[:3]))
-        )  # the own axes turn under the velocity
+        parts.append(goal @ turn - cross(scalars(twist[3:]), scalars(twist[:3])))  # the frame's own axes rotate with it
     if axes != "position":
         off = turn @ sample.value[:3, :3].T
         e = log(off)
@@ -173,7 +171,7 @@ def servo(sample: Sample, place: Array, twist: Array, kp: Array, kd: Array, axes
 
 
 def one_state(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
-    """q (nq,) and v (nv,) as arrays: a controller acts in one state at a time."""
+    """q (nq,) and v (nv,) as arrays: a controller computes one state at a time."""
     here, speed = as_array(model, "q", "configuration", q), as_array(model, "v", "velocity", v)
     if here.ndim > 1 or speed.ndim > 1:
         raise ArgumentError(

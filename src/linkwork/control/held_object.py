@@ -1,13 +1,14 @@
 """An object held by several hands: the augmented object of Khatib, and Chang, Holmberg and Khatib.
 
-The object is a body of the model on a free joint; each hand is welded to a place on it. With G the Jacobian of those
-places on the object, the hands move as V = G v, and W = Gᵀ, the grasp map, takes what the hands exert to what the
-object feels. As the hands have the (coupled) inertia Λ, the object is felt, at the hands' command, with
+The object is a body of the model on a free joint; each hand is welded to a grip on it. With G the Jacobian of the grips
+with respect to the object's motion, the hands move as V = G v, and W = Gᵀ, the grasp map, maps the wrenches of the
+hands to the wrench on the object. With Λ the (coupled) operational inertia of the hands, the augmented object has, at
+the hands' command,
 
     Λ⊕ = I + Gᵀ Λ G,     F⊕ = Gᵀ F = Λ⊕ v̇ + μ⊕ + p⊕
 
-The forces in the null space of W are internal: they strain the object and do not move it. They are commanded by
-themselves; what moves the object is shared among the hands so that none of it is internal.
+The wrenches in the null space of W are internal: they strain the object and do not move it. They are commanded
+separately; the wrench that moves the object is distributed among the hands without any internal part.
 """
 
 from __future__ import annotations
@@ -37,18 +38,19 @@ from linkwork.spatial import Transform
 
 
 class HeldObject(Goal):
-    """Let an object in several hands follow a reference, and squeeze it with internal forces of its own.
+    """Let an object in several hands follow a reference, and squeeze it with given internal forces.
 
-    The error of its pose obeys the law of ``Task``.
+    The error of its pose obeys the equation of ``Task``.
 
     Args:
         body: the object: a body on a free joint of the world.
-        welds: ``lw.Weld(hand, place)`` for each hand, ``place`` a frame on the object; the same that are simulated.
-        reference: for the pose of the body's frame: a ``Reference``, or a pose (4, 4) to stay at.
+        welds: ``lw.Weld(hand, place)`` for each hand, ``place`` a frame on the object; the same as in the simulation.
+        reference: for the pose of the body's frame: a ``Reference``, or a constant pose (4, 4).
         kp: K, 1/s²: one number, or six, linear first, in world axes.
-        kd: D, 1/s, likewise; critical if left out.
-        internal: wrenches (m, 6) of the hands on the object (N, N m), in the hands' own axes, of which the part that
-            balances itself is commanded; or a ``Reference`` to a vector of these 6m numbers. None by default.
+        kd: D, 1/s, likewise; critical, 2 √K, if omitted.
+        internal: wrenches (m, 6) of the hands on the object (N, N m), in the hands' own axes, of which only the
+            internal part (with zero resultant) is commanded; or a ``Reference`` to a vector of these 6m numbers. Zero
+            by default.
 
     Example:
         >>> import linkwork as lw
@@ -102,7 +104,7 @@ class HeldObject(Goal):
         return list(range(own.start, own.stop))
 
     def error(self, t: float, placement: ArrayLike) -> Array:
-        """How far a placement (4, 4) of the object is off the reference: (6,), m and rad, in world axes."""
+        """The error of a placement (4, 4) of the object against the reference: (6,), m and rad, in world axes."""
         place, value = as_placement(placement), self.reference.at(t).value
         return np.concatenate([place[:3, 3] - value[:3, 3], log(place[:3, :3] @ value[:3, :3].T)])
 
@@ -116,7 +118,8 @@ class HeldObject(Goal):
 
     def asked(self, samples: Sequence[Sample], kp: Array, kd: Array, now: Situation, first: int, seen: int) -> Wanted:
         own, grasp, shares = _grasp(now.model, self.body, self.places)
-        # A free joint's velocity is its body's twist, so that G is constant and the hands are to accelerate as G v̇.
+        # A free joint's velocity is its body's twist, so that G is constant and the desired acceleration of the hands
+        # is G v̇.
         rate = servo(samples[0], now.placements[seen], now.v[own], kp, kd)
         strain = samples[1].value
         wrench = strain + shares @ (now.mass[own, own] @ rate + now.bias[own] - grasp.T @ strain)
@@ -125,14 +128,14 @@ class HeldObject(Goal):
 
 @dataclass(frozen=True)
 class AugmentedObject:
-    """An object and what holds it, as one: F⊕ = Λ⊕ v̇ + μ⊕ + p⊕, in the object's own axes.
+    """An object together with the hands that hold it: F⊕ = Λ⊕ v̇ + μ⊕ + p⊕, in the object's own axes.
 
     Attributes:
-        grasp_map: W (6, 6m): the wrench on the object from those of the hands, each in its own axes.
-        shares: (6m, 6): the wrenches of the hands that move the object and do not strain it; W times it is 1.
+        grasp_map: W (6, 6m): from the wrenches of the hands, each in its own axes, to the wrench on the object.
+        shares: (6m, 6): from a wrench on the object to wrenches of the hands without an internal part; W shares = 1.
         inertia: Λ⊕ (6, 6).
         coriolis: μ⊕ (6,), N and N m.
-        gravity: p⊕ (6,).
+        gravity: p⊕ (6,), N and N m.
     """
 
     grasp_map: Array
@@ -142,7 +145,7 @@ class AugmentedObject:
     gravity: Array
 
     def internal(self, wrenches: ArrayLike) -> Array:
-        """The part (m, 6) of the hands' wrenches on the object (m, 6) that balances itself."""
+        """The internal part (m, 6) of the hands' wrenches on the object (m, 6): the part with zero resultant."""
         given = finite_array("wrenches", wrenches)
         if given.shape not in ((len(self.shares) // 6, 6), (len(self.shares),)):
             raise ArgumentError(f"wrenches must have shape ({len(self.shares) // 6}, 6), not {given.shape}")
@@ -151,11 +154,11 @@ class AugmentedObject:
 
 
 def augmented_object(model: Model, q: ArrayLike, v: ArrayLike, held: HeldObject) -> AugmentedObject:
-    """The inertia, the biases and the grasp map of an object with the hands that hold it, in one state.
+    """The inertia, the bias forces and the grasp map of an object with the hands that hold it, in one state.
 
     Args:
         model: the mechanism, with the object as one of its bodies.
-        q: configuration (nq,), the hands at their places on the object.
+        q: configuration (nq,), with the hands at their grips on the object.
         v: velocity (nv,), likewise.
         held: the object and its hands.
 
@@ -163,7 +166,7 @@ def augmented_object(model: Model, q: ArrayLike, v: ArrayLike, held: HeldObject)
         An ``AugmentedObject``.
 
     Raises:
-        SingularError: if the hands cannot be moved independently.
+        SingularError: if the hands cannot move independently.
 
     Example:
         >>> import linkwork as lw
@@ -199,10 +202,11 @@ def augmented_object(model: Model, q: ArrayLike, v: ArrayLike, held: HeldObject)
 
 @lru_cache(maxsize=256)
 def _grasp(model: Model, body: str, places: tuple[str | Point, ...]) -> tuple[slice, Array, Array]:
-    """The object's degrees of freedom in v; G (6m, 6), which is the same in every state; and how a load is shared.
+    """The object's degrees of freedom in v; G (6m, 6), which is the same in every state; and the distribution of a
+    load.
 
-    Of all wrenches of the hands with one sum the smallest are taken, with a moment counted as the force that causes it
-    at the mean distance of the places from their centre.
+    Of all wrenches of the hands with a given resultant, the smallest are taken, with a moment measured as the force
+    that causes it at the mean distance of the grips from their centre.
     """
     index = model.body_index(body)
     joint = model.bodies[index].joint

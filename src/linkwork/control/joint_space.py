@@ -1,4 +1,4 @@
-"""Control in joint space: computed torque, and proportional-derivative with gravity."""
+"""Control in joint space: computed torque, and PD control with gravity compensation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from linkwork.model.model import Model
 
 
 class _JointController(Gains, CompiledController):
-    """Follows a reference of configurations."""
+    """Base class: follows a reference of configurations."""
 
     @with_old_names(stiffness="kp", damping="kd")
     def __init__(
@@ -49,16 +49,16 @@ class _JointController(Gains, CompiledController):
 
     def _by_floats(self, t: float, q: Array, v: Array) -> Array:
         numbers = [self._viscous, self._limits.most, self.kp, self.kd]
-        with np.errstate(all="ignore"):  # the limits refuse what is not finite
+        with np.errstate(all="ignore"):  # the torque limits reject non-finite numbers
             torque, compensation = self._forces(q, v, [self.reference.at(t)], numbers)
             return self._limits(torque, compensation)[0]
 
     @abstractmethod
     def _forces(self, q: Array, v: Array, samples: list[Sample], numbers: list[Array]) -> tuple[Array, Array]:
-        """The joint forces before limits, and the part that compensates; a text over arrays, traced or not."""
+        """The joint forces before limits, and their compensating part; written over arrays, traced or not."""
 
     def _compiled_law(self) -> ControlLaw | None:
-        if type(self).__module__ != __name__:  # the user's own
+        if type(self).__module__ != __name__:  # a user's subclass
             return None
 
         def text(q: Array, v: Array, samples: list[Sample], numbers: list[Array]) -> Array:
@@ -76,9 +76,9 @@ class _JointController(Gains, CompiledController):
         )
 
     def _errors(self, sample: Sample, q: Array, v: Array) -> tuple[Array, Array, Array]:
-        """How far behind the reference the joints are, how much slower, and the reference's acceleration; (nv,)."""
+        """The errors (nv,) of position and velocity, reference minus actual, and the reference's acceleration."""
         behind, model = difference(self.model, q, sample.value), self.model
-        rests = not isinstance(sample.velocity, TracedArray)  # of code, which is for all references of a kind
+        rests = not isinstance(sample.velocity, TracedArray)  # of compiled code, which serves all references of a kind
         if not isinstance(v, TracedArray):
             rests = form_of(self.reference) is Constant
         if rests or model.nq != model.nv:
@@ -87,17 +87,17 @@ class _JointController(Gains, CompiledController):
 
 
 class ComputedTorque(_JointController):
-    """Inverse dynamics of the acceleration that a spring and a damper of unit mass at each joint ask for.
+    """Computed torque: the inverse dynamics of the acceleration of a unit mass on a spring and a damper at each joint.
 
-    With an exact model each joint's error obeys ë + D ė + K e = 0, whatever the others do. The model's viscous damping
-    is compensated.
+    With an exact model each joint's error obeys ë + D ė + K e = 0, independently of the others. The model's viscous
+    damping is compensated.
 
     Args:
-        model: the mechanism; every degree of freedom is taken to be driven.
-        reference: a ``Reference`` to vectors (nq,), or a configuration (nq,) to stay at.
+        model: the mechanism; every degree of freedom is assumed to be actuated.
+        reference: a ``Reference`` to vectors (nq,), or a constant configuration (nq,).
         kp: K, 1/s²: one number, or one for each degree of freedom.
-        kd: D, 1/s, likewise; critical, 2 √K, if left out.
-        limits: of torque, as in ``OperationalSpaceController``.
+        kd: D, 1/s, likewise; critical, 2 √K, if omitted.
+        limits: on torque, as in ``OperationalSpaceController``.
 
     Example:
         >>> import linkwork as lw
@@ -118,14 +118,14 @@ class ComputedTorque(_JointController):
 
 
 class PDPlusGravity(_JointController):
-    """A spring and a damper at each joint, and the torques of gravity: stable without knowing any inertia.
+    """PD control at each joint with gravity compensation: stable without knowledge of the inertias.
 
     Args:
-        model: the mechanism; every degree of freedom is taken to be driven.
-        reference: a ``Reference`` to vectors (nq,), or a configuration (nq,) to stay at.
+        model: the mechanism; every degree of freedom is assumed to be actuated.
+        reference: a ``Reference`` to vectors (nq,), or a constant configuration (nq,).
         kp: N m/rad or N/m: one number, or one for each degree of freedom.
-        kd: N m s/rad or N s/m, likewise; 2 √kp if left out.
-        limits: of torque, as in ``OperationalSpaceController``.
+        kd: N m s/rad or N s/m, likewise; 2 √kp if omitted.
+        limits: on torque, as in ``OperationalSpaceController``.
 
     Example:
         >>> import linkwork as lw

@@ -1,9 +1,9 @@
-"""A controller's law for regular states as one kernel.
+"""The control law of a controller for regular states, as one kernel.
 
-What changes from call to call comes in as numbers: the state, what references say of a time, gains. So gains and
-references may change while a controller is used, and controllers of one structure share their code. A call looks
-whether any of them has been replaced, and hands the arrays themselves to code. States for which the kernel gives no
-number, because a task is singular there, are left to the controller's text over floats.
+Whatever changes from call to call is passed as numbers: the state, the references at a time, gains. So gains and
+references may change while a controller is in use, and controllers of the same structure share their code. Each call
+checks whether any of them has been replaced, and passes the arrays themselves to the code. States for which the kernel
+gives NaN, because a task is singular there, are computed by the controller's law over floats.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
 
 _MOST_GROUPS = 16
-"""Stretches of time in a batch up to which each is computed by itself."""
+"""The largest number of time intervals in a batch that are computed separately."""
 
 Text = Callable[[Array, Array, list[Sample], list[Array]], Array]
 """(q, v, samples, settings) -> torque (nv,), over traced arrays."""
@@ -44,9 +44,9 @@ Places = Sequence[tuple[object, str]]
 
 
 class _Known(NamedTuple):
-    """The kernel, and what it takes besides the state from when until when (not included), as long as attributes are
-    what they were: numbers of the references at this time, and settings. It is replaced as a whole, since threads may
-    share a controller.
+    """The kernel with its arguments besides the state: numbers of the references, and settings. They are valid from
+    ``begin`` until ``end`` (not included), as long as the ``watched`` attributes are the same objects. It is replaced
+    as a whole, since threads may share a controller.
     """
 
     begin: float
@@ -60,17 +60,17 @@ _NOTHING = _Known(inf, -inf, None, (), [])
 
 
 class ControlLaw:
-    """The kernel of a controller, made when it is first asked.
+    """The kernel of a controller, made when it is first called.
 
     Args:
         name: of the controller.
         model: the mechanism.
-        points: that the text asks about.
-        references: where those are that it follows.
-        settings: and the numbers that it uses besides: gains, limits.
-        owners: and objects that have some of them.
-        text: the law.
-        what: the law follows from besides.
+        points: those whose kinematics the law uses.
+        references: the attributes that are references.
+        settings: the attributes that are other numbers: gains, limits.
+        owners: the attributes that are objects with some of these.
+        text: the law, a traceable function.
+        what: all else that the law depends on.
     """
 
     def __init__(
@@ -94,8 +94,8 @@ class ControlLaw:
         self.exists = len(model.bodies) <= MOST_BODIES
 
     def served(self, t: float | Array, q: Array, v: Array, out: Array | None = None) -> Array | None:
-        """Joint forces (..., nv) in one state or a batch of them, at one time or several of one stretch; None for what
-        is not served at once.
+        """Joint forces (..., nv) in one state or a batch, at one time or at several of one interval; None where the
+        kernel does not serve them directly.
         """
         begin, end, law, fixed, watched = self._known
         if law is not None and (begin <= t < end if type(t) is float else begin == -end == -inf):
@@ -124,7 +124,7 @@ class ControlLaw:
         return torque if fine.all() else None
 
     def traced(self, t: Any, q: Any, v: Any) -> Array:
-        """Joint forces while a function is traced: the law becomes a part of it. A singular state has no number."""
+        """Joint forces while a function is traced: the law becomes a part of it. A singular state gives NaN."""
         moment = 0.0 if isinstance(t, TracedArray) else real(t)
         found = self._now(moment)
         if found is None:
@@ -138,7 +138,7 @@ class ControlLaw:
         return torque
 
     def attempts(self, t: Array, q: Array, v: Array) -> tuple[Array, NDArray[np.bool_]] | None:
-        """The same for states (..., nq) and (..., nv) and times () or (...), and for which of them it is regular."""
+        """The same for states (..., nq) and (..., nv) and times () or (...), and which of them are regular."""
         found = self._now(0.0) if current_form() != "rolled" else None
         if found is None:
             return None
@@ -171,7 +171,7 @@ class ControlLaw:
         return torques, flat.reshape(states)
 
     def _now(self, t: float) -> _Known | None:
-        """What is known at this time."""
+        """The kernel and its arguments at this time."""
         if not self.exists or not isfinite(t):
             return None
         places = [*self._references, *self._settings(), *self._owners]
@@ -196,7 +196,7 @@ class ControlLaw:
         return found
 
     def _made(self, followed: tuple[Reference, ...], settings: list[Array]) -> CompiledFunction:
-        """The kernel for references of these kinds, and so many settings."""
+        """The kernel for references of these kinds, and this number of settings."""
         from linkwork.compiled.law import law
 
         model = self.model
@@ -227,7 +227,7 @@ class ControlLaw:
         return found
 
     def _names(self) -> list[str]:
-        """What errors call the settings: "kp" of the controller itself, "task.kp" of a task, "task2.kp" of the next."""
+        """Names of the settings in errors: "kp" of the controller, "task.kp" of a task, "task2.kp" of the next."""
         found: list[str] = []
         for owner, attribute in self._settings():
             name, of = attribute.lstrip("_"), type(owner).__name__.lower()
@@ -238,11 +238,11 @@ class ControlLaw:
 
 
 _BEFORE_SETTINGS = 4
-"""Arguments of the kernel before these: t, q, v and the references' numbers."""
+"""The number of arguments of the kernel before the settings: t, q, v and the references' numbers."""
 
 
 class CompiledController(ABC):
-    """A controller whose law for regular states is one kernel; states that it leaves go by a text over floats."""
+    """A controller whose law for regular states is one kernel; other states are computed over floats."""
 
     model: Model
 
@@ -252,11 +252,11 @@ class CompiledController(ABC):
 
     @abstractmethod
     def _compiled_law(self) -> ControlLaw | None:
-        """The kernel; None if a part of the law is the user's own."""
+        """The kernel; None if a part of the law is user-defined."""
 
     @abstractmethod
     def _by_floats(self, t: float, q: Array, v: Array) -> Array:
-        """Joint forces (nv,) in one state, checked; any state."""
+        """Joint forces (nv,) in any one state, of checked arguments."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_law"}
@@ -276,7 +276,7 @@ class CompiledController(ABC):
         return self._by_floats(t, here, speed) if found is None else found
 
     def torques(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
-        """The same for a batch of states and times: t (...), q (..., nq), v (..., nv) give (..., nv).
+        """Joint forces (..., nv), N or N m, for a batch of times t (...), s, and states q (..., nq), v (..., nv).
 
         They are written into ``out`` if that is given.
         """
@@ -302,13 +302,13 @@ class CompiledController(ABC):
 
 
 def _cut(array: Any, sizes: Sequence[int]) -> list[Any]:
-    """An array in parts of these sizes."""
+    """An array split into parts of these sizes."""
     ends = np.cumsum([0, *sizes]).tolist()
     return [array[begin:end] for begin, end in pairwise(ends)]
 
 
 def warn_of_motors(name: str, model: Model, driven: NDArray[np.bool_]) -> None:
-    """Say which joints are commanded and have no motor."""
+    """Warn of joints that are commanded and have no motor."""
     idle = driven & ~model.actuated
     if idle.any():
         joints = [
@@ -326,7 +326,7 @@ def warn_of_motors(name: str, model: Model, driven: NDArray[np.bool_]) -> None:
 
 
 def limited(torque: Any, compensation: Any, limiting: str, most: Any) -> Any:
-    """What ``TorqueLimits`` does, over traced arrays."""
+    """``TorqueLimits`` over traced arrays."""
     if limiting == "none":
         return torque
     if limiting == "clip":

@@ -15,8 +15,9 @@ LIMITING = ("none", "clip", "scale")
 class TorqueLimits:
     """Keeps joint forces within a model's effort limits.
 
-    "none" leaves them. "clip" cuts each by itself: what can be done at other joints is done, but the motion bends off.
-    "scale" shortens all that goes beyond the compensation of gravity and motion by one factor: slower, the same way.
+    "none" leaves them unchanged. "clip" clamps each joint by itself: the other joints apply their full torque, but the
+    motion changes direction. "scale" reduces everything beyond the compensation of gravity and Coriolis forces by one
+    factor: the motion is slower, in the same direction.
     """
 
     def __init__(self, model: Model, limiting: str) -> None:
@@ -31,7 +32,7 @@ class TorqueLimits:
             )
 
     def __call__(self, torque: Array, compensation: Array) -> tuple[Array, float]:
-        """The limited torque (nv,), and the factor by which it was shortened; 1 if it was not, or clipped."""
+        """The limited torque (nv,), and the scale factor; 1 if it was not scaled, or clipped."""
         if not np.isfinite(torque).all():
             raise SingularError("the controller's torque is not finite: a reference, a gain or the state is too large")
         if self.limiting == "none" or (np.abs(torque) <= self._most).all():

@@ -1,4 +1,4 @@
-"""Operational-space control: tasks at points in strict priority, a posture beneath them all."""
+"""Operational-space control: tasks at points in strict priority, with a posture beneath them all."""
 
 from __future__ import annotations
 
@@ -34,19 +34,20 @@ from linkwork.model.model import Model, Point
 from linkwork.model.queries import weightless
 
 _MOST_ROWS = 24
-"""Accelerations that are asked for, up to which one kernel is made."""
+"""The largest number of task rows for which one kernel is made."""
 
 
 class Posture(Gains):
-    """What the joints are to do as far as no task is touched: go to a configuration, or only come to rest.
+    """The motion of the joints in the null space of all tasks: towards a configuration, or only damped.
 
-    Springs pull the joints to the configuration, so that in the end, among all configurations that the tasks allow,
-    their energy is least. The damping is that of the mass, M D v, so that all joints come to rest alike.
+    Springs pull the joints to the configuration, so that finally their energy is the least among all configurations
+    that the tasks allow. Damping is proportional to the mass matrix, M D v, so that all joints come to rest at the same
+    rate.
 
     Args:
-        q: the configuration (nq,); None to damp only.
-        kp: N m/rad or N/m: one number, or one for each degree of freedom; if left out, 25/s² times the diagonal
-            of M there: as strong as what the joint carries is heavy.
+        q: the configuration (nq,); None for damping only.
+        kp: N m/rad or N/m: one number, or one for each degree of freedom; if omitted, 25/s² times the diagonal of M at
+            q: in proportion to the inertia that the joint moves.
         kd: D, 1/s, likewise.
 
     Example:
@@ -73,15 +74,14 @@ class Posture(Gains):
 
 @dataclass(frozen=True)
 class Command:
-    """What a controller does in one state, and why.
+    """The torque of a controller in one state, with its parts.
 
     Attributes:
-        torque: (nv,), N or N m: what to apply.
-        compensation: (nv,), the part of it that undoes gravity, damping and the forces of motion, and holds what is
-            held.
-        posture: (nv,), the part of it that the posture causes; it accelerates no point of a task.
-        levels: for each level, what it could command and where it was singular.
-        factor: by which ``limits="scale"`` shortened what goes beyond the compensation; 1 if not at all.
+        torque: (nv,), N or N m, to be applied.
+        compensation: (nv,), the part that compensates gravity, damping and Coriolis forces, and carries held objects.
+        posture: (nv,), the part that is due to the posture; it accelerates no point of a task.
+        levels: for each level, its rank and its singular directions.
+        factor: by which ``limits="scale"`` reduced everything beyond the compensation; 1 if not at all.
     """
 
     torque: Array
@@ -92,24 +92,25 @@ class Command:
 
 
 class OperationalSpaceController(CompiledController):
-    """Lets points follow their references, each as if it were alone a unit mass on a spring and a damper.
+    """Lets points follow their references, each like a decoupled unit mass on a spring and a damper.
 
-    τ = h + Σ N Jᵀ F + N τ_posture. Gravity and the forces of motion are compensated in full, h over the joints being
-    μ and p at the points; so is the model's viscous damping, which ``lw.simulate`` has too. Each level's forces act in
-    the dynamically consistent null space N of the levels before it, and the posture in that of all. Every degree of
-    freedom is taken to be driven but those of held objects.
+    τ = h + Σ N Jᵀ F + N τ_posture. Gravity and Coriolis forces are compensated in full: h at the joints is μ and p at
+    the points. So is the model's viscous damping, which ``lw.simulate`` applies, too. Each level's forces act in the
+    dynamically consistent null space N of the levels before it, and the posture in that of all levels. Every degree of
+    freedom is assumed to be actuated, except those of held objects.
 
     Args:
         model: the mechanism.
-        levels: first the highest priority; each is a ``Task``, a ``HeldObject`` or a list of these, which then share
-            one priority.
-        posture: what to do with the motion that the tasks leave; it is left undamped if there is none.
-        limits: of torque, by the model's ``effort_limit``: "none"; "clip", each joint by itself; or "scale", all that
-            goes beyond the compensation by one factor, which keeps the direction of motion.
-        singular: for directions in which a level can hardly move anything: "drop", they are left to the levels below
-            and the posture; "damp", they stay with the level, with a force that goes to zero with the mobility, without
-            a jump; "raise", a ``SingularError``. ``Command.levels`` reports them.
-        threshold: the mobility, as a part of what the point could do alone, below which a direction is singular.
+        levels: highest priority first; each is a ``Task``, a ``HeldObject`` or a list of these, which then share one
+            priority.
+        posture: for the motion that the tasks leave free; without it that motion is undamped.
+        limits: on torque, by the model's ``effort_limit``: "none"; "clip", each joint by itself; or "scale", everything
+            beyond the compensation by one factor, which keeps the direction of motion.
+        singular: treatment of directions in which a level has almost no mobility: "drop", they are left to the levels
+            below and the posture; "damp", they stay with the level, with a force that goes continuously to zero with
+            the mobility; "raise", a ``SingularError``. ``Command.levels`` reports them.
+        threshold: the mobility below which a direction is singular, as a fraction of the point's mobility without the
+            levels before.
 
     Example:
         >>> import linkwork as lw
@@ -144,7 +145,7 @@ class OperationalSpaceController(CompiledController):
         self._points: tuple[Point, ...] = tuple(point for goal in goals for point in goal.points)
         seen = (frame for goal in goals for frame in goal.seen)
         self._places: tuple[str | Point, ...] = (*self._points, *seen)
-        as_frames(model, self._places)  # names are checked once, here
+        as_frames(model, self._places)  # names are checked only once, here
         self._viscous, self._driven = model.damping, np.ones(model.nv)
         self._driven[[k for goal in goals for k in goal.passive(model)]] = 0.0
         self._goals, self._rows = goals, []
@@ -168,12 +169,12 @@ class OperationalSpaceController(CompiledController):
         return self.command(t, q, v).torque
 
     def command(self, t: float, q: ArrayLike, v: ArrayLike) -> Command:
-        """The same with its parts, and with what was singular."""
-        with np.errstate(all="ignore"):  # the limits refuse what is not finite
+        """The torque with its parts, and the singular directions, as a ``Command``; arguments as of ``torque``."""
+        with np.errstate(all="ignore"):  # the torque limits reject non-finite numbers
             return self._command(t, self._situation(*one_state(self.model, q, v)))
 
     def _compiled_law(self) -> ControlLaw | None:
-        """For a regular state, in which all levels can do what they are asked; to rounding what ``command`` gives."""
+        """The law for regular states, in which every level has full rank; the same as ``command`` to rounding."""
         plain = all(type(goal) in (Task, HeldObject) for goal in self._goals)
         own = type(self).command is OperationalSpaceController.command
         if not plain or not own or len(self._rows) > _MOST_ROWS:
@@ -188,7 +189,7 @@ class OperationalSpaceController(CompiledController):
         return ControlLaw(name, model, places, followed, self._numbers, owners, self._regular, *what)
 
     def _numbers(self) -> list[tuple[object, str]]:
-        """Where the law for regular states finds what it uses besides references: gains and limits."""
+        """The attributes of the law for regular states besides references: gains and limits."""
         numbers: list[tuple[object, str]] = [(self, "_viscous"), (self._limits, "most")]
         for goal in self._goals:
             numbers += [(goal, "kp"), (goal, "kd")]
@@ -199,9 +200,9 @@ class OperationalSpaceController(CompiledController):
         return numbers
 
     def _regular(self, q: Array, v: Array, samples: list[Sample], numbers: list[Array]) -> Array:
-        """Joint forces in a regular state, over traced arrays; no number where a level is singular.
+        """Joint forces in a regular state, over traced arrays; NaN where a level is singular.
 
-        All levels are then met, so that together they are one task: F = Λ (a - J̇v - J M⁻¹ τ_posture).
+        All levels are then met exactly, so that together they are one task: F = Λ (a - J̇v - J M⁻¹ τ_posture).
         """
         model, points, rows = self.model, self._points, self._rows
         left, given = iter(samples), iter(numbers)
@@ -293,7 +294,7 @@ class OperationalSpaceController(CompiledController):
 
 
 def _between(numbers: Array, first: int, count: int) -> Array:
-    """The numbers among zeros, so many in all."""
+    """The numbers, padded with zeros to ``count``, from index ``first``."""
     return np.concatenate([np.zeros(first), numbers, np.zeros(count - first - len(numbers))])
 
 

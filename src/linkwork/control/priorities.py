@@ -1,10 +1,10 @@
 """Levels of strict priority: each acts in the dynamically consistent null space of all before it.
 
-The joint forces that a level may still use are N Jᵀ, with N = 1 - U Uᵀ M⁻¹ and U an M⁻¹-orthonormal basis of what the
-levels before it take: their accelerations J M⁻¹ N = 0 feel nothing of it. The mobility that is left, S = J M⁻¹ N Jᵀ,
-is the inverse of the level's operational inertia (Λ⁻¹ for the first one). Its eigenvalues tell what can be moved at
-all. They are measured in units of the mobility that the points would have with no level before, the mean over the
-three axes of a point's position or rotation, and so are plain numbers.
+The joint forces that a level may still use are N Jᵀ, with N = 1 - U Uᵀ M⁻¹ and U an M⁻¹-orthonormal basis of the forces
+of the levels before it, whose accelerations they do not change: J M⁻¹ N = 0. The remaining mobility, S = J M⁻¹ N Jᵀ, is
+the inverse of the level's operational inertia (Λ⁻¹ for the first level). Its eigenvalues show in which directions the
+level can accelerate its points. They are dimensionless: they are relative to the mobility that the points would have
+with no level before, the mean over the three axes of a point's position or rotation.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from linkwork.spatial.matrices import unit
 
 HANDLING = ("drop", "damp", "raise")
 _NOTHING = 1e-12
-"""Below this an eigenvalue is rounding: no force moves anything in that direction."""
+"""An eigenvalue below this is rounding: no force causes an acceleration in that direction."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """What became of one level.
+    """The result of one level.
 
     Attributes:
         rank: how many of its ``size`` accelerations it commands in full.
-        size: how many it was asked for.
-        mobility: (size,), the eigenvalues of what the levels before it leave, as parts of what the points could do
-            alone; ascending.
-        singular: (k, size), unit rows: the directions, in the points' own axes and in those units, that were dropped
-            or damped.
+        size: the number of accelerations desired.
+        mobility: (size,), the eigenvalues of the remaining mobility, relative to that of the points without the levels
+            before; ascending.
+        singular: (k, size), unit rows: the directions, in the points' own axes and in those units, that were dropped or
+            damped.
     """
 
     rank: int
@@ -48,7 +48,7 @@ class Level:
 
 
 class Hierarchy:
-    """Collects the joint forces of levels, in the order of their priority."""
+    """Accumulates the joint forces of levels, in order of priority."""
 
     def __init__(self, nv: int, handling: str, threshold: float) -> None:
         self._handling, self._threshold = handling, threshold
@@ -58,16 +58,16 @@ class Hierarchy:
         self._caused = np.empty((nv, 0))  # M⁻¹ U
 
     def add(self, jacobian: Array, responses: Array, acceleration: Array) -> None:
-        """Accelerate rows J of joint motion, as far as no level before is touched. ``responses`` is J M⁻¹."""
+        """Add a level: accelerate rows J without changing the levels before. ``responses`` is J M⁻¹."""
         units = np.sqrt(_mean_of_three(len(jacobian)) @ (responses * jacobian).sum(axis=1))
         units[units == 0.0] = 1.0
         basis, caused = jacobian.T / units, responses.T / units
-        for _ in range(2 if self.levels else 0):  # the second time for rounding
+        for _ in range(2 if self.levels else 0):  # the second time to remove rounding errors
             shared = self._caused.T @ basis
             basis, caused = basis - self._taken @ shared, caused - self._caused @ shared
         eigenvalues, directions = np.linalg.eigh(basis.T @ caused)
         basis, caused = basis @ directions, caused @ directions
-        short = int(np.searchsorted(eigenvalues, self._threshold, side="right"))  # they ascend
+        short = int(np.searchsorted(eigenvalues, self._threshold, side="right"))  # eigenvalues are ascending
         missing = (acceleration - responses @ self.forces) / units @ directions
         inverse = np.zeros(len(units))
         inverse[short:] = 1.0 / eigenvalues[short:]
@@ -88,18 +88,18 @@ class Hierarchy:
         self.levels.append(Level(len(units) - short, len(units), eigenvalues, directions[:, :short].T))
 
     def beneath(self, forces: Array) -> Array:
-        """N τ: the part of joint forces (nv,) that accelerates nothing that a level commands."""
+        """N τ: the part of joint forces (nv,) that does not accelerate anything that a level commands."""
         for _ in range(2):
             forces = forces - self._taken @ (self._caused.T @ forces)
         return forces
 
 
 def regular_forces(mobility: Array, right: Array, sizes: Sequence[int], handling: str, threshold: float) -> Array:
-    """F with Λ⁻¹ F = right, for levels of these sizes, over traced arrays; no number where a level may be singular.
+    """F with Λ⁻¹ F = right, for levels of these sizes, over traced arrays; NaN where a level may be singular.
 
-    In Λ⁻¹ = L D Lᵀ of all levels, in the units of ``Hierarchy``, what the levels before leave to one is Lₖ Dₖ Lₖᵀ of
-    its own rows. Its least eigenvalue is at least 1 / trace((Lₖ Dₖ Lₖᵀ)⁻¹). Rows that the mechanism moves in no state
-    at all, as those out of the plane of a planar leg, are left out like any singular direction.
+    In Λ⁻¹ = L D Lᵀ of all levels, in the units of ``Hierarchy``, the mobility that remains for a level is Lₖ Dₖ Lₖᵀ of
+    its own rows. Its least eigenvalue is at least 1 / trace((Lₖ Dₖ Lₖᵀ)⁻¹). Rows that the mechanism cannot move in any
+    state, such as those out of the plane of a planar leg, are dropped like any singular direction.
     """
     A, b = numbers(mobility).tolist(), numbers(right).tolist()
     units: list[Scalar] = []
@@ -131,5 +131,5 @@ def regular_forces(mobility: Array, right: Array, sizes: Sequence[int], handling
 
 @lru_cache
 def _mean_of_three(size: int) -> Array:
-    """The matrix that replaces each three numbers in a row by their mean."""
+    """The matrix that replaces each three consecutive numbers by their mean."""
     return np.kron(np.eye(size // 3), np.full((3, 3), 1.0 / 3.0))

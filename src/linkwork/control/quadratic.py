@@ -1,4 +1,4 @@
-"""Quadratic programs by solvers of other packages: least ½ zᵀ H z + gᵀ z over A z <= b, with H positive definite."""
+"""Quadratic programs by other packages' solvers: minimise ½ zᵀ H z + gᵀ z with A z <= b, H positive definite."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from linkwork.dynamics.arguments import Array
 from linkwork.errors import MissingExtraError
 
 Solve = Callable[[Array, Array, Array, Array], Array | None]
-"""(H, g, A, b) -> z; None if no z obeys A z <= b, or the solver finds none."""
+"""(H, g, A, b) -> z; None if no z satisfies A z <= b, or the solver finds none."""
 
 
 _ROOM = 1e-6
-"""By how much inequalities give way (N, N m) if an interior-point method finds no interior."""
+"""The relaxation of inequalities (N, N m) if an interior-point method finds no interior."""
 
 
 def _piqp(package: Any) -> Solve:
-    """An interior-point method: the time hardly depends on which inequalities are met with equality. Where these leave
-    a point only, as higher levels may, it needs some room around it.
+    """An interior-point method: its time hardly depends on the number of active inequalities. Where these leave a
+    single feasible point, as higher levels may, they are relaxed.
     """
 
     def solve(H: Array, g: Array, A: Array, b: Array) -> Array | None:
-        # In y = Lᵀ z, H = L Lᵀ, the curvature is 1 in every direction: what hardly weighs is as exact as what weighs.
+        # In y = Lᵀ z, H = L Lᵀ, the curvature is 1 in every direction, so that small weights are as exact as large
+        # ones.
         L = np.linalg.cholesky(H)
         unit, slope = np.eye(len(g)), np.linalg.solve(L, g)
         across = np.asfortranarray(np.linalg.solve(L, A.T).T)
@@ -42,7 +43,7 @@ def _piqp(package: Any) -> Solve:
 
 
 def _daqp(package: Any) -> Solve:
-    """An active-set method: exact to rounding, and the faster, the fewer inequalities are met with equality."""
+    """An active-set method: exact to rounding, and faster the fewer inequalities are active."""
 
     def solve(H: Array, g: Array, A: Array, b: Array) -> Array | None:
         parts = (np.ascontiguousarray(each) for each in (H, g, A, b, np.full(len(b), -1e30)))

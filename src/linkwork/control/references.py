@@ -1,7 +1,8 @@
-"""What a controller is to follow: a value with its velocity and acceleration at any time.
+"""References of controllers: a value with its velocity and acceleration at any time.
 
-A value is a vector (n,), a rotation (3, 3) or a pose (4, 4). Rotations go by exponential coordinates about the first
-one, so that between two of them the axis stays the same, and a spline through several is as smooth as one of vectors.
+A value is a vector (n,), a rotation (3, 3) or a pose (4, 4). Rotations are interpolated in exponential coordinates
+about the first one, so that between two rotations the axis is constant, and a spline through several is as smooth as
+one of vectors.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from linkwork.dynamics.arguments import Array
 from linkwork.errors import ArgumentError, shown
 
 _RATES = {(3, 3): 3, (4, 4): 6}
-"""How many numbers the velocity of a rotation or a pose has."""
+"""The size of the velocity of a rotation or a pose."""
 
 
 class Sample(NamedTuple):
@@ -39,7 +40,7 @@ class Sample(NamedTuple):
 class Reference(ABC):
     """A value over time. ``shape`` is (n,) for vectors, (3, 3) for rotations and (4, 4) for poses.
 
-    Your own reference is a class with this ``shape`` and ``at``.
+    To define your own reference, derive from this class and define ``shape`` and ``at``.
     """
 
     shape: tuple[int, ...]
@@ -48,38 +49,38 @@ class Reference(ABC):
     def at(self, t: float) -> Sample:
         """The reference at time t (s)."""
 
-    # What a controller's code takes: numbers for a time, and a text that makes a sample of them.
+    # The interface to compiled code: the numbers for a time, and a traceable function that computes a sample from them.
 
     def _piece(self, t: float) -> Array:
-        """The numbers that a sample at this time follows from."""
+        """The numbers from which a sample at this time is computed."""
         value, velocity, acceleration = self.at(t)
         return np.concatenate([np.ravel(value), np.ravel(velocity), np.ravel(acceleration)], dtype=np.float64)
 
     def _holds(self, t: float) -> tuple[float, float]:
-        """From when until when (not included) these are the numbers; never again, if nothing is known of them."""
+        """The interval (end not included) in which these numbers are valid; empty if that is not known."""
         return inf, -inf
 
     def _stretches(self, t: Array) -> NDArray[np.intp] | None:
-        """Which times (n,) have the same numbers: an integer for each; None if all have."""
+        """An index for each of the times (n,), equal for times with the same numbers; None if all have the same."""
         return np.unique(t, return_inverse=True)[1]
 
     def _sample(self, t: Any, piece: Array) -> Sample:
-        """The sample at a time (), of such numbers: a text over arrays, traced or not."""
+        """The sample at a time (), from such numbers; written over arrays, traced or not."""
         size, rates = prod(self.shape), _RATES[self.shape] if len(self.shape) == 2 else self.shape[0]
         return Sample(piece[:size].reshape(self.shape), piece[size : size + rates], piece[size + rates :])
 
     def _size(self) -> int:
-        """How many numbers a piece has."""
+        """The size of these numbers."""
         rates = _RATES[self.shape] if len(self.shape) == 2 else self.shape[0]
         return prod(self.shape) + 2 * rates
 
     def _kind(self) -> tuple[object, ...]:
-        """What the text follows from."""
+        """All that the traced code of ``_sample`` depends on."""
         return Reference.__name__, self.shape
 
 
 class Constant(Reference):
-    """Stay: a vector (n,), a rotation (3, 3) or a pose (4, 4).
+    """A constant reference: a vector (n,), a rotation (3, 3) or a pose (4, 4).
 
     Example:
         >>> import linkwork as lw
@@ -90,7 +91,7 @@ class Constant(Reference):
     def __init__(self, value: ArrayLike) -> None:
         given = _checked("value", value)
         still = np.zeros({1: len(given), 3: 3, 4: 6}[1 if given.ndim == 1 else len(given)])
-        given.flags.writeable = still.flags.writeable = False  # they are handed out every time
+        given.flags.writeable = still.flags.writeable = False  # they are returned every time
         self.shape, self._value = given.shape, Sample(given, still, still)
         self._numbers = given.ravel()
 
@@ -117,7 +118,7 @@ class Constant(Reference):
 
 
 class _Path(Reference):
-    """A curve of vectors, taken as it is or as the coordinates of rotations or poses; it rests before and after."""
+    """A curve of vectors, taken directly or as the coordinates of rotations or poses; at rest before and after."""
 
     def __init__(self, values: list[Array], begin: float, end: float) -> None:
         self.shape, self._begin, self._end = values[0].shape, begin, end
@@ -125,11 +126,11 @@ class _Path(Reference):
         self._knots = self._coordinates(values)
 
         self._rows = np.empty((0, 0))
-        """The numbers of each stretch of time: its first moment and length, the curve, and where rotations begin."""
+        """The numbers of each interval of time: its beginning and length, the curve, and where rotations begin."""
 
     @abstractmethod
     def _curve(self, t: Any, piece: Array) -> tuple[Array, Array, Array]:
-        """The coordinates and their derivatives at a time between begin and end, by the numbers of its stretch."""
+        """The coordinates and their derivatives at a time between begin and end, from the numbers of its interval."""
 
     def _stretch(self, t: float) -> int:
         return 0
@@ -174,7 +175,7 @@ class _Path(Reference):
         return type(self)._curve.__qualname__, self.shape
 
     def _kept_rows(self, curves: list[list[Any]]) -> None:
-        """Keep the numbers of each stretch of time."""
+        """Store the numbers of each interval of time."""
         ends = [self._begin, self._end]
         turn: Any = [] if self._first is None else self._first.ravel()
         self._rows = np.array([np.concatenate([ends, *map(np.atleast_1d, curve), turn]) for curve in curves])
@@ -186,7 +187,7 @@ class _Path(Reference):
         for value in values:
             turn = np.array(log(value[:3, :3] @ self._first.T))
             angle = np.linalg.norm(turn)
-            if angle > 0.0:  # of the many vectors of one rotation, that nearest to the one before
+            if angle > 0.0:  # of the many rotation vectors of one rotation, the nearest to the previous one
                 whole = 2.0 * np.pi * turn / angle
                 turn = turn + whole * np.rint((last - turn) @ whole / (whole @ whole))
             rows.append(np.concatenate([value[:3, 3:].ravel(), turn]))
@@ -195,7 +196,7 @@ class _Path(Reference):
 
 
 class CubicSpline(_Path):
-    """Through values at given times, with continuous acceleration, at rest at both ends and beyond them.
+    """A cubic spline through values at given times, with continuous acceleration, at rest at both ends and beyond them.
 
     Args:
         times: (k,), s, increasing, at least two.
@@ -254,13 +255,13 @@ class CubicSpline(_Path):
 
 
 class MinimumJerk(_Path):
-    """From one value to another with the least mean square jerk: velocity and acceleration are zero at both ends.
+    """A minimum-jerk motion from one value to another: velocity and acceleration are zero at both ends.
 
     Args:
         start: (n,), a rotation (3, 3) or a pose (4, 4).
         end: likewise.
         duration: s.
-        begin: the time (s) at which it leaves; it rests before and after.
+        begin: the time (s) at which the motion begins; it is at rest before and after.
 
     Example:
         >>> import linkwork as lw
@@ -292,12 +293,12 @@ class MinimumJerk(_Path):
 
 
 def form_of(reference: Reference) -> type[Reference]:
-    """The class whose text samples a reference: its own, or that for what any ``at`` gives if this is the user's."""
+    """The class whose code samples a reference: its own, or, for a user-defined class, one that calls ``at``."""
     return type(reference) if type(reference).__module__ == __name__ else Reference
 
 
 def as_reference(what: str, value: Reference | ArrayLike) -> Reference:
-    """A reference, or a value to stay at."""
+    """A reference; a value becomes a constant one."""
     return value if isinstance(value, Reference) else Constant(_checked(what, value))
 
 
@@ -326,7 +327,7 @@ def _listed(what: str, values: ArrayLike) -> list[Array]:
 
 
 def _checked(what: str, value: ArrayLike) -> Array:
-    """A vector, rotation or pose, in an array of its own."""
+    """A copy of a vector, rotation or pose as an array, checked."""
     given = finite_array(what, value)
     vector = given.ndim == 1 and given.size
     if not vector and given.shape not in ((3, 3), (4, 4)):

@@ -1,11 +1,11 @@
-"""Rotations in exponential coordinates: where they are, how fast they turn, and how that changes.
+"""Rotations in exponential coordinates, with their angular velocity and acceleration.
 
 With R = exp([c]×) R₀ the angular velocity in world axes is ω = V(c) ċ, V = 1 + A [c]× + B [c]×², and
 
     ω̇ = V c̈ + A' (c·ċ) c×ċ + B' (c·ċ) c×(c×ċ) + B ċ×(c×ċ)
 
 A = (1 - cos θ)/θ², B = (θ - sin θ)/θ³, A' and B' their derivatives by θ over θ, θ = |c|. Vectors are triples of
-scalars, floats or traced ones: for three numbers NumPy takes ten times as long.
+scalars, floats or traced: for three numbers NumPy takes ten times as long.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from linkwork.spatial import Mat3, Scalar, atan2, quaternion_of, sin_cos, sqrt, 
 Triple = tuple[Scalar, Scalar, Scalar]
 
 _SMALL = 0.5
-"""Below this angle's square, series in it; above, closed forms, which lose at most four digits to cancellation."""
+"""Below this squared angle, series; above, closed forms, which lose at most four digits to cancellation."""
 _TERMS = range(9, -1, -1)  # highest power first
 _A = [(-1.0) ** k / factorial(2 * k + 2) for k in _TERMS]
 _B = [(-1.0) ** k / factorial(2 * k + 3) for k in _TERMS]
@@ -57,12 +57,12 @@ def log(rotation: Array) -> Triple:
 
 
 def scalars(array: Array) -> Any:
-    """The numbers of an array, floats or traced, in lists."""
+    """The elements of an array, floats or traced, in lists."""
     return np.asarray(array).tolist()
 
 
 def array_of(rows: Any) -> Array:
-    """An array of such numbers."""
+    """An array of such elements."""
     made = np.array(rows)
     found: Array = traced(made) if made.dtype == object else made
     return found

@@ -1,4 +1,4 @@
-"""What a robot stands on: points of its frames that push against the world, within their cones of friction."""
+"""Supports of a robot: points of its frames that push against the ground, within their friction cones."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from linkwork.model.model import WORLD, Point
 _CROSS = np.array(
     [[0, 0, 0, 0, 0, 1, 0, -1, 0], [0, 0, -1, 0, 0, 0, 1, 0, 0], [0, 1, 0, -1, 0, 0, 0, 0, 0]], np.float64
 )
-"""r @ this is the matrix (3, 3), row by row, that makes ω × r of ω."""
+"""r @ this is the matrix (3, 3), row by row, that maps ω to ω × r."""
 
 
 class Support:
-    """A frame that stands on something by its corners: they stay where they are, and push, with friction.
+    """A frame that stands on the ground by its corners: they do not move, and push, with friction.
 
-    Each corner's force is kept in a pyramid of four sides inside the cone of friction, so that it never leaves the
-    cone; what lies between pyramid and cone, up to 1 - 1/√2 of the friction, is not used.
+    Each corner's force is kept in a four-sided pyramid inside the friction cone, so that it never leaves the cone; the
+    space between pyramid and cone, up to 1 - 1/√2 of the friction, is not used.
 
     Args:
         frame: a frame's name.
         corners: (k, 3), m, in the frame's axes: the sole's corners, or one point, (3,).
         friction: the coefficient of friction.
         normal: (3,), of the ground, pointing out of it, in the axes of ``on``.
-        least: N, of each corner's force along the normal.
-        most: N, likewise.
-        radius: m, of balls about the corners, which roll on the ground; 0 for corners that stand on it themselves.
-        on: the frame that they stand on, and which feels the opposite force: the world, or an object that hands hold.
+        least: lower bound (N) on each corner's normal force.
+        most: upper bound (N), likewise.
+        radius: m, of balls about the corners, which roll on the ground; 0 if the corners themselves touch it.
+        on: the frame that they stand on, which feels the opposite force: the world, or an object in the robot's hands.
 
     Example:
         >>> import linkwork as lw
@@ -84,9 +84,9 @@ class Support:
         return tuple(Point(self.frame, tuple(corner)) for corner in self.corners.tolist())
 
     def faces(self) -> tuple[Array, Array]:
-        """The pyramid of one corner: A (6, 3) and b (6,) such that A f <= b for forces f (3,) in the axes of ``on``."""
+        """The friction pyramid of one corner: A (6, 3) and b (6,), A f <= b for forces f (3,) in the axes of ``on``."""
         n = self.normal
-        across_n = -(n @ _CROSS).reshape(3, 3)  # n × of what it is applied to
+        across_n = -(n @ _CROSS).reshape(3, 3)  # the matrix of n ×
         first = across_n[:, np.argmin(np.abs(n))]
         first = first / np.linalg.norm(first)
         second = across_n @ first
@@ -96,7 +96,7 @@ class Support:
 
 
 class Moving(NamedTuple):
-    """How a frame moves in one state: its placement (4, 4); J (6, nv), J̇v (6,) and velocity (6,), in world axes."""
+    """The motion of a frame in one state: placement (4, 4), J (6, nv), J̇v (6,) and velocity (6,), in world axes."""
 
     place: Array
     J: Array
@@ -104,8 +104,8 @@ class Moving(NamedTuple):
     velocity: Array
 
     def at(self, points: Array, turned: Array) -> tuple[Array, Array]:
-        """J (3k, nv) and J̇v (3k,) of points (k, 3) that are seen from its origin; ``turned`` are those of the points
-        that turn with it.
+        """J (3k, nv) and J̇v (3k,) of points (k, 3) relative to its origin; ``turned`` are the components that rotate
+        with it.
         """
         spin, crossed = self.velocity[3:], (points @ _CROSS).reshape(-1, 3, 3)
         drift = self.drift[:3] + crossed @ self.drift[3:] + np.outer(turned @ spin, spin) - (spin @ spin) * turned
@@ -113,7 +113,7 @@ class Moving(NamedTuple):
 
 
 def corner_rows(support: Support, frame: Moving, on: Moving) -> tuple[Array, Array]:
-    """What the corners do that touch the ground, against it: J (3k, nv) and J̇v (3k,), in world axes."""
+    """The motion of the corners relative to the ground, where they touch it: J (3k, nv) and J̇v (3k,), in world axes."""
     arms = support.corners @ frame.place[:3, :3].T
     touching = arms - support.radius * (
         on.place[:3, :3] @ support.normal

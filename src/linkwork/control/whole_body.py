@@ -1,12 +1,12 @@
-"""Whole-body control on the ground: accelerations and contact forces that serve tasks in priority, within cones of
-friction and limits of torque.
+"""Whole-body control on the ground: accelerations and contact forces for tasks in priority, within friction cones and
+torque limits.
 
-The unknowns are x = (a, f), the joint accelerations and the corners' forces. What must hold is a linear equation,
+The unknowns are x = (a, f), the joint accelerations and the corners' forces. They satisfy a linear equation,
 
-    M a + h - Jᵀ f = 0      where no motor is,        J a + J̇v = -D J v        at corners that stand,
+    M a + h - Jᵀ f = 0      where there is no motor,  J a + J̇v = -D J v        at supporting corners,
 
-whose solutions are x₀ + Z z. Each level then asks for the z that comes nearest to what its goals want, within the
-inequalities, and leaves to the levels below it the part of Z that changes nothing of that.
+whose solutions are x₀ + Z z. Each level then finds the z that comes nearest to the accelerations of its goals, within
+the inequalities, and leaves to the levels below it the part of Z that does not change these accelerations.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from linkwork.errors import ArgumentError, SingularError, shown
 from linkwork.model.model import WORLD, Model, Point
 
 _ROUNDING = 1e-9
-"""Singular values below this part of the largest are rounding."""
+"""Singular values below this fraction of the largest are rounding."""
 _HARDLY = 1e-3
-"""Directions in which joints move corners by less than this part of the most: supports let go of them. Corners that
-hold the same thing twice, but for how soft the ground is, would else ask for boundless accelerations.
+"""Supports do not constrain directions in which joints move corners by less than this fraction of the largest. Corners
+that constrain the same motion twice, up to the ground's softness, would otherwise require unbounded accelerations.
 """
 _PRIOR = 1e-8
-"""The weight of z itself in each level, beside accelerations of its goals: what no goal asks for stays small."""
+"""The weight of z itself in each level, against the accelerations of its goals: motion without a goal stays small."""
 
 
 class CentreOfMass:
-    """Let the centre of mass follow a reference, for a ``WholeBodyController``: ë + D ė + K e = 0.
+    """Let the centre of mass follow a reference, in a ``WholeBodyController``: ë + D ė + K e = 0.
 
     Args:
-        reference: a ``Reference`` of shape (3,), or a place to stay at (3,), m, in world axes.
+        reference: a ``Reference`` of shape (3,), or a constant position (3,), m, in world axes.
         kp: K, 1/s²: one number, or one for each axis of the world.
-        kd: D, 1/s, likewise; critical, 2 √K, if left out.
+        kd: D, 1/s, likewise; critical, 2 √K, if omitted.
 
     Example:
         >>> import linkwork as lw
@@ -66,13 +66,13 @@ class CentreOfMass:
 
 @dataclass(frozen=True)
 class WholeBodyCommand:
-    """What a whole-body controller does in one state.
+    """The result of a whole-body controller in one state.
 
     Attributes:
-        torque: (nv,), N or N m: what to apply; zero where no motor is.
-        acceleration: (nv,), what it causes.
-        forces: (k, 3), N, world axes: on all supports' corners, in their order.
-        errors: for each level, how far its accelerations are off what its goals want (m/s², rad/s²), before weights.
+        torque: (nv,), N or N m, to be applied; zero where there is no motor.
+        acceleration: (nv,), caused by it, rad/s² or m/s².
+        forces: (k, 3), N, world axes: on the corners of all supports, in order.
+        errors: for each level, the desired accelerations minus those reached (m/s², rad/s²), before weights.
     """
 
     torque: Array
@@ -86,18 +86,18 @@ Weighted = Goals | tuple[Goals, float]
 
 
 class WholeBodyController:
-    """Lets a robot that stands on supports follow tasks, with forces that the ground and the motors can give.
+    """Lets a robot that stands on supports follow tasks, with feasible contact forces and motor torques.
 
     Args:
         model: the mechanism; joints that ``model.actuated`` leaves out, such as a floating base, get no torque.
-        levels: first the highest priority; each is a ``Task``, a ``CentreOfMass``, or a list of these, which share one
+        levels: highest priority first; each is a ``Task``, a ``CentreOfMass``, or a list of these, which share one
             priority, each alone or as a pair with its weight: ``[(com, 10.0), hand]``.
         supports: the ``Support`` objects that it stands on; the list may be changed between calls.
-        posture: beneath all levels; its kp, over the diagonal of M, and its kd give the joint accelerations
-            that are wanted.
-        limits: of torque: "effort", by the model's ``effort_limit``; "none".
-        settling: D, 1/s, of a corner's velocity. Corners that cannot all stand at once, as those of a sole that turns,
-            do so as nearly as they can.
+        posture: beneath all levels; its kp, divided by the diagonal of M, and its kd give the desired joint
+            accelerations.
+        limits: on torque: "effort", by the model's ``effort_limit``; "none".
+        settling: D, 1/s, damping of a corner's velocity. Corners that cannot all be at rest at once, such as those of a
+            rotating sole, are so in the least-squares sense.
         solver: "daqp" or "piqp", the package that solves the quadratic programs.
 
     Example:
@@ -137,7 +137,7 @@ class WholeBodyController:
             raise ArgumentError(f"settling must be finite and not negative (1/s), not {shown(settling)}")
         self._mass = model.mass
         points = [point for level in self.levels for goal, _ in level for point in goal.points]
-        as_frames(model, (*points, *self._frames()))  # names are checked once, here
+        as_frames(model, (*points, *self._frames()))  # names are checked only once, here
         if not isinstance(posture, Posture | None):
             raise ArgumentError(f"posture must be an lw.control.Posture, not {shown(posture)}")
         if posture is not None:
@@ -154,10 +154,10 @@ class WholeBodyController:
         return self.command(t, q, v).torque
 
     def command(self, t: float, q: ArrayLike, v: ArrayLike) -> WholeBodyCommand:
-        """The same with the accelerations and contact forces that go with it.
+        """The torque with the accelerations and contact forces that belong to it; arguments as of ``torque``.
 
         Raises:
-            SingularError: no forces within the limits let the supports stand.
+            SingularError: if no forces within the limits keep the supports at rest.
         """
         here, speed = one_state(self.model, q, v)
         now, moving = self._situation(here, speed)
@@ -181,7 +181,7 @@ class WholeBodyController:
         return WholeBodyCommand(torque, a, f.reshape(-1, 3), tuple(errors))
 
     def _frames(self) -> list[str]:
-        """What supports are between, each once, without the world."""
+        """The frames of the supports and those that they stand on, each once, without the world."""
         for support in self.supports:
             if not isinstance(support, Support):
                 raise ArgumentError(f"supports must hold lw.control.Support objects, not {shown(support)}")
@@ -189,7 +189,7 @@ class WholeBodyController:
         return [name for name in names if name != WORLD]
 
     def _situation(self, q: Array, v: Array) -> tuple[Situation, dict[str, Moving]]:
-        """What goals need, rows of their points, six each in their own axes; and what supports are between."""
+        """The situation of the goals, with six rows per point in its own axes; and the motion of supports' frames."""
         model, names = self.model, self._frames()
         points = [point for level in self.levels for goal, _ in level for point in goal.points]
         J, drift, places = np.zeros((0, model.nv)), np.zeros(0), np.zeros((0, 4, 4))
@@ -207,7 +207,7 @@ class WholeBodyController:
         return Situation(model, q, v, places, J, np.empty((0, 0)), drift, J @ v, mass, bias), moving
 
     def _feasible(self, now: Situation, across: Array, drift: Array) -> tuple[Array, Array]:
-        """x₀ and Z: all accelerations and forces that the equations of motion and the supports allow."""
+        """x₀ and Z: all accelerations and forces that satisfy the equations of motion and the supports."""
         idle, count = ~self._driven, len(across)
         motion = np.concatenate((now.mass[idle], -across.T[idle]), axis=1)
         x, free = _solutions(motion, -now.bias[idle], _ROUNDING)
@@ -218,7 +218,7 @@ class WholeBodyController:
         return x + free @ y, free @ left
 
     def _inequalities(self, now: Situation, across: Array, moving: dict[str, Moving]) -> tuple[Array, Array]:
-        """A x <= b: the pyramids of friction, and the limits of torque."""
+        """A x <= b: the friction pyramids, and the torque limits."""
         nv, count, parts, right = self.model.nv, len(across), [], []
         column = nv
         for support in self.supports:
@@ -237,7 +237,7 @@ class WholeBodyController:
         return np.concatenate(parts), np.concatenate(right)
 
     def _wanted(self, goal: Goals, weight: float, t: float, now: Situation) -> tuple[Array, Array, Array]:
-        """Rows of x, what they are to be, and the square roots of their weights."""
+        """Rows of x, their desired values, and the square roots of their weights."""
         nv, size = self.model.nv, self.model.nv + 3 * sum(len(support.corners) for support in self.supports)
         if isinstance(goal, CentreOfMass):
             sample = goal.reference.at(t)
@@ -256,7 +256,7 @@ class WholeBodyController:
         return padded, right, np.full(len(J), np.sqrt(weight))
 
     def _first(self, wanted: Goals) -> int:
-        """Where the points of a goal begin among those of all goals."""
+        """The index of a goal's first point among those of all goals."""
         first = 0
         for level in self.levels:
             for goal, _ in level:
@@ -266,7 +266,7 @@ class WholeBodyController:
         raise AssertionError("a goal of no level")
 
     def _beneath(self, now: Situation, count: int) -> tuple[Array, Array, Array]:
-        """The lowest level: the posture of the driven joints, and forces that are spread evenly."""
+        """The lowest level: the posture of the actuated joints, and an even distribution of forces."""
         nv = self.model.nv
         wanted = np.zeros(nv)
         if self.posture is not None:
@@ -279,7 +279,7 @@ class WholeBodyController:
     def _level(
         self, x: Array, free: Array, rows: Array, right: Array, A: Array, b: Array, t: float
     ) -> tuple[Array, Array]:
-        """The x nearest to what a level wants, and the directions that are left to the levels below it."""
+        """The x nearest to the desired values of a level, and the directions that remain for the levels below it."""
         obeyed = not (A @ x > b + 1e-6 * (1.0 + np.abs(b))).any()
         if not free.shape[1]:
             if not obeyed:
@@ -292,15 +292,15 @@ class WholeBodyController:
         if z is None:
             if not obeyed:
                 raise SingularError(_no_forces(t))
-            z = np.zeros(free.shape[1])  # the solver finds nothing better than what the levels above have found
+            z = np.zeros(free.shape[1])  # the solver finds nothing better than the solution of the levels above
         _, s, V = np.linalg.svd(seen)
         rank = int((s > _ROUNDING * s[0]).sum()) if s.size and s[0] > 0.0 else 0
         return x + free @ z, free @ V[rank:].T
 
 
 def _solutions(E: Array, e: Array, least: float) -> tuple[Array, Array]:
-    """x₀ and Z: E (x₀ + Z z) is as near to e as it can be, for all z; singular values below ``least`` times the largest
-    are zero.
+    """x₀ and Z: E (x₀ + Z z) is as close to e as possible, for all z; singular values below ``least`` times the largest
+    count as zero.
     """
     if not len(E):
         return np.zeros(E.shape[1]), np.eye(E.shape[1])

@@ -1,4 +1,4 @@
-"""The experiment of Chang and Khatib's section 4: a humanoid puts a box on the floor, told to keep its posture."""
+"""The experiment of Chang and Khatib's section 4: a humanoid puts a box on the floor, advised to keep its posture."""
 
 from linkwork.demo.experiment import Settings, checks, measure
 from linkwork.demo.pictures import draw

@@ -1,4 +1,4 @@
-"""The experiment: the closed chain simulated as it is, and what is measured in it."""
+"""The experiment: a simulation of the closed chain, and its measurements."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ HANDS = ("left_hand", "right_hand")
 
 @dataclass(frozen=True)
 class Settings:
-    """How fine: the step of the simulation (s), the interval between states that are looked at (in steps), how many
-    calls of the controller are timed, whether it is also tried at the paper's rate, and whether states are looked at
-    by the interpreter: code for a few of them takes longer to make.
+    """The resolution: the time step (s), the interval between evaluated states (in steps), the number of timed calls of
+    the controller, whether it is also run at the paper's rate, and whether states are evaluated by the interpreter: for
+    a few of them compiling takes longer.
     """
 
     step: float = 0.002
@@ -43,7 +43,7 @@ class Settings:
 
 
 def measure(scene: Scene, settings: Settings | None = None) -> tuple[Trajectory, dict[str, Any]]:
-    """The motion, and plain data: curves over time, and numbers that sum them up."""
+    """The motion, and plain data: curves over time, and numbers that summarise them."""
     settings = settings or Settings()
     still = np.zeros(scene.model.nv)
     duration = LOWERING + HOLDING
@@ -60,7 +60,7 @@ def measure(scene: Scene, settings: Settings | None = None) -> tuple[Trajectory,
             integrator="runge_kutta_4",
         )
 
-    moved(2.0 * settings.step)  # so that all code is there when the clock runs
+    moved(2.0 * settings.step)  # so that all code is compiled before the clock starts
     begun = perf_counter()
     motion = moved(duration)
     seconds = perf_counter() - begun
@@ -93,7 +93,7 @@ def measure(scene: Scene, settings: Settings | None = None) -> tuple[Trajectory,
 
 
 def checks(numbers: dict[str, Any]) -> dict[str, tuple[bool, str]]:
-    """What must hold, and in which words."""
+    """The conditions that must hold, each with its result and its description."""
     work = abs(numbers["work"] - numbers["energy_change"]) / numbers["work_size"]
     return {
         "the box follows its spline": (numbers["position_error"] < 1e-4, f"{numbers['position_error']:.1e} m < 1e-4 m"),
@@ -115,7 +115,7 @@ def checks(numbers: dict[str, Any]) -> dict[str, tuple[bool, str]]:
 
 
 def _curves(scene: Scene, motion: Trajectory) -> dict[str, Any]:
-    """What is plotted over time."""
+    """The quantities plotted over time."""
     model, held = scene.model, scene.held
     ends = [*HANDS, "left_grip", "right_grip", "right_sole", "box"]
     places = forward_kinematics(model, motion.q, ends)
@@ -144,8 +144,8 @@ def _curves(scene: Scene, motion: Trajectory) -> dict[str, Any]:
 
 
 def _hands_accelerated(scene: Scene, motion: Trajectory, push: Array) -> Array:
-    """How much joint torques (states, nv) change the accelerations (m/s², rad/s²) of both hands: those of the closed
-    chain as it is simulated, with all that drives it, less those of the same chain without the torques.
+    """The change of the accelerations (m/s², rad/s²) of both hands by joint torques (states, nv): the accelerations of
+    the closed chain as simulated, with all driving torques, minus those of the same chain without ``push``.
     """
     model, states = scene.model, (motion.q, motion.v)
     accelerations = [
@@ -156,7 +156,7 @@ def _hands_accelerated(scene: Scene, motion: Trajectory, push: Array) -> Array:
 
 
 def _advice(scene: Scene, q: Array, v: Array) -> Array:
-    """The posture's torques before they are put into the null space."""
+    """The posture's torques before their projection into the null space."""
     posture = scene.controller.posture
     assert posture is not None
     rest = mass_matrix(scene.model, q)[: scene.model.nv - 6] @ (-np.asarray(posture.kd) * v)
@@ -165,7 +165,7 @@ def _advice(scene: Scene, q: Array, v: Array) -> Array:
 
 
 def _at_the_paper_s_rate(scene: Scene, duration: float) -> float:
-    """How far the box is off its spline (m) if the controller is asked 300 times a second, and its answer held."""
+    """The error of the box to its spline (m) if the controller runs at 300 Hz with its torque held in between."""
     motion = simulate(
         scene.model,
         scene.q,
@@ -183,13 +183,13 @@ def _at_the_paper_s_rate(scene: Scene, duration: float) -> float:
 
 
 def _check_whole(motion: Trajectory) -> None:
-    """Half a motion proves nothing: who stopped the simulation stops the experiment."""
+    """An error for an interrupted simulation: half a motion proves nothing."""
     if motion.interrupted:
         raise KeyboardInterrupt
 
 
 def _energy(motion: Trajectory) -> dict[str, float]:
-    """The work of the joints, by Simpson's rule, and what became of it."""
+    """The work of the joints, by Simpson's rule, and the energies that it went into."""
     power = np.einsum("ki,ki->k", motion.tau, motion.v)
     step = motion.t[1] - motion.t[0]
     weights = np.full(len(power), 2.0)
@@ -203,13 +203,13 @@ def _energy(motion: Trajectory) -> dict[str, float]:
 
 
 def _margin(scene: Scene, motion: Trajectory) -> float:
-    """How near a joint comes to a stop (rad); negative beyond it."""
+    """The smallest distance of a joint to its limit (rad); negative beyond it."""
     below, above = motion.q - scene.model.lower_limit, scene.model.upper_limit - motion.q
     return float(min(below.min(), above.min()))
 
 
 def _rate(scene: Scene, motion: Trajectory, calls: int) -> float:
-    """How often a second the controller answers (Hz), over states of the motion: the median."""
+    """The rate of the controller (Hz), over states of the motion: the median."""
     times = []
     for k in np.linspace(0, len(motion) - 1, calls).astype(int).tolist():
         begun = perf_counter()
@@ -219,11 +219,11 @@ def _rate(scene: Scene, motion: Trajectory, calls: int) -> float:
 
 
 def _batch_rate(scene: Scene, motion: Trajectory) -> float:
-    """How many states a second it answers in a batch, on one thread: the best of a few."""
+    """States per second of the controller in a batch, on one thread: the best of a few."""
     before, times = get_threads(), []
     set_threads(1)
     try:
-        for _ in range(20):  # code is made in the first
+        for _ in range(20):  # code is compiled in the first
             begun = perf_counter()
             scene.controller.torques(motion.t, motion.q, motion.v)
             times.append(perf_counter() - begun)

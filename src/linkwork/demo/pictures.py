@@ -1,4 +1,4 @@
-"""The paper's Figures 5 and 6 again, and a moving picture."""
+"""The paper's Figures 5 and 6 reproduced, and an animation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VIEW = (-55.0, 12.0)
 
 
 def draw(scene: Scene, motion: Trajectory, data: dict[str, Any], folder: Path, moving: bool = True) -> list[Path]:
-    """Write sequence.png, curves.png, motion.html, which plays in a browser, and, if asked for, motion.gif."""
+    """Write sequence.png, curves.png, motion.html, which plays in a browser, and, if ``moving``, motion.gif."""
     boxes = {"box": SIZE}
     sequence = folder / "sequence.png"
     times = np.linspace(0.0, LOWERING, 7)
@@ -31,7 +31,7 @@ def draw(scene: Scene, motion: Trajectory, data: dict[str, Any], folder: Path, m
 
 
 def _curves(scene: Scene, curves: dict[str, Any]) -> Any:
-    """Figure 6, and what the paper tells in words."""
+    """Figure 6, and quantities that the paper describes in words."""
     picture = figure(10.0, 7.5)
     t = np.array(curves["t"])
     for place, (title, unit, columns, paint) in enumerate(

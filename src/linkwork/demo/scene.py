@@ -1,10 +1,10 @@
-"""Who does what: the humanoid of 24 links, a box between its hands, and its orders.
+"""The scene: the humanoid of 24 links, a box between its hands, and its controller.
 
-The left foot is fixed to the floor, so that the 24 links that move are the rest of the legs, pelvis, trunk, head and
-arms. The box is a body of its own on a free joint, and a weld at each hand closes the chain. First of all the right
-foot is to stay where it is; then the box is to go to the floor along a cubic spline; the posture comes last. The paper
-says that the robot "was commanded to put the box on the floor while being advised to keep its posture"; sizes, gains
-and the box are ours. The floor exerts no force: the box is brought down to it and held there.
+The left foot is fixed to the floor, so that the 24 moving links are the rest of the legs, pelvis, trunk, head and arms.
+The box is a body of its own on a free joint, and a weld at each hand closes the chain. The first priority is that the
+right foot stays where it is; the second that the box moves to the floor along a cubic spline; the posture comes last.
+The paper says that the robot "was commanded to put the box on the floor while being advised to keep its posture";
+sizes, gains and the box are ours. The floor exerts no force: the box is lowered to it and held there.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from linkwork.model.constraints import Weld
 from linkwork.model.mechanisms.links import box
 
 SIZE = (0.26, 0.36, 0.26)
-"""The edges of the box (m): to the front, from hand to hand, upward."""
+"""Edge lengths of the box (m): forward, from hand to hand, upward."""
 MASS = 6.0
-"""kg."""
+"""Mass of the box, kg."""
 FORWARD = 0.36
-"""Where on the floor the middle of the box is to be (m)."""
+"""Target position of the box's centre on the floor, forward (m)."""
 LOWERING, HOLDING = 3.0, 0.5
-"""How long the box takes to the floor, and how long it is then held (s)."""
+"""Durations (s) of lowering the box, and of holding it then."""
 SQUEEZE = 40.0
-"""How hard the hands press (N) half-way; from nothing, and to nothing again."""
+"""Internal force of the hands (N) half-way; it rises from zero and returns to zero."""
 
 STANDING = {
     "waist_pitch": 0.05,
@@ -41,7 +41,7 @@ STANDING = {
     "knee_pitch": 0.6,
     "ankle_pitch": -0.3,
 }
-"""The joints that are bent at the beginning (rad), on both sides; all others are straight."""
+"""Joints that are bent initially (rad), on both sides; all others are straight."""
 SPRINGS = {
     "waist": 90.0,
     "neck": 30.0,
@@ -52,14 +52,14 @@ SPRINGS = {
     "knee": 15.0,
     "ankle": 80.0,
 }
-"""What pulls the joints back (N m/rad): the back is held straighter than the legs, so that these bend first."""
+"""Stiffness of the posture (N m/rad): the back is stiffer than the legs, so that these bend first."""
 DAMPING = 8.0
-"""Of the posture (1/s)."""
+"""Damping of the posture (1/s)."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """The mechanism, its state at the beginning, what closes the chain, and what it is to do."""
+    """The mechanism, its initial state, the welds that close the chain, and its controller."""
 
     model: Model
     q: Array
@@ -99,12 +99,12 @@ def scene() -> Scene:
 
 
 def _of(numbers: dict[str, float], joint: str) -> float:
-    """The number for a joint by the part of the body that is in its name; 0 if there is none."""
+    """The number for a joint by the part of the body in its name; 0 if there is none."""
     return next((number for part, number in numbers.items() if part in joint), 0.0)
 
 
 def _with_box(person: Model, hands: Array, middle: Array) -> Model:
-    """The model with a box on a free joint, and on it a frame where each hand is."""
+    """The model with a box on a free joint, and on it a frame at each hand."""
     builder = Builder("box")
     builder.add_body("box", joint=Free(), mass=MASS, inertia=box(MASS, SIZE))
     for side, hand in zip(("left", "right"), hands, strict=True):

@@ -11,7 +11,7 @@ from linkwork.demo.experiment import PAPER_RATE, checks
 
 
 def summarise(numbers: dict[str, Any], console: Console) -> bool:
-    """Print what was measured and what holds; whether all does."""
+    """Print the measurements and the checks; returns whether all hold."""
     table = Table(box=None, show_header=False)
     error = numbers["sampled_position_error"]
     sampled = "not measured" if error is None else f"{1e3 * error:.2g} mm"

@@ -1,5 +1,5 @@
-"""Model files: URDF and MJCF are read, URDF is written. What reads one format only is imported with the first file of
-that format.
+"""Model files: URDF and MJCF are read, URDF is written. The reader of a format is imported with the first file of that
+format.
 """
 
 from __future__ import annotations
@@ -30,35 +30,36 @@ def load(
 ) -> Model:
     """Read a mechanism from a URDF or an MJCF file, or a robot by its name.
 
-    Units are the files': m, kg, rad, N. Only the file itself is opened (and, for MJCF, what it includes from its own
-    folder); visuals and collisions are kept in ``model.geometry``, their meshes as references, opened only where they
-    are shown. A joint that mimics another stays a coordinate of its own; that it follows the other is one of
-    ``model.constraints``, as are equalities of an MJCF file.
+    Units are those of the files: m, kg, rad, N. Only the file itself is opened (and, for MJCF, the files in its own
+    folder that it includes). Visual and collision geometry is kept in ``model.geometry``, with meshes as references
+    that are opened only when they are shown. A joint that mimics another keeps its own coordinate, and a coupling is
+    added to ``model.constraints``, as are the equality constraints of an MJCF file.
 
-    A URDF robot agrees with Pinocchio, joint order included, but a continuous joint is one angle. An MJCF robot keeps
-    MuJoCo's order and its q, but quaternions are (x, y, z, w) and a free body's linear velocity is in the body's frame.
+    A URDF robot agrees with Pinocchio, joint order included, except that a continuous joint is one angle. An MJCF robot
+    keeps MuJoCo's order and its q, except that quaternions are (x, y, z, w) and a free body's linear velocity is in the
+    body's frame.
 
     Args:
-        path: the file; its root element tells the format, not its name. Or a name such as "panda", for a robot of an
-            installed example-robot-data, or of what robot_descriptions has fetched before; ``linkwork robots`` lists
-            them. Nothing is fetched from the network.
-        floating_base: URDF only: put a free joint named "root_joint" under the root link, which is part of the
-            world otherwise.
-        joint_order: URDF only: "pinocchio" (depth first, the joints on a link by name) or "file"; if left out,
-            "pinocchio", but "file" for a file that ``lw.save`` has written.
-        fixed_joints: "merge" makes a body on a fixed joint a part of the body that carries it, and its name a frame;
-            "keep" keeps it as a body of its own.
-        strict: refuse what other readers overlook: in a URDF, a lower limit above the upper (read as no limits), a
-            second ``<axis>`` (left out), a joint that mimics none that there is (read as an independent coordinate),
-            and blank lines before the XML declaration. If False, a warning says what is done.
+        path: the file; the format is recognised by the root element, not by the file's name. Or a name such as "panda",
+            for a robot of an installed example-robot-data, or one that robot_descriptions has downloaded before;
+            ``linkwork robots`` lists them. Nothing is downloaded.
+        floating_base: URDF only: put a free joint named "root_joint" under the root link, which is otherwise fixed to
+            the world.
+        joint_order: URDF only: "pinocchio" (depth first, the joints on a link by name) or "file"; by default
+            "pinocchio", but "file" for a file written by ``lw.save``.
+        fixed_joints: "merge" merges a body on a fixed joint into its parent body, and keeps its name as a frame; "keep"
+            keeps it as a body.
+        strict: reject errors that other readers ignore: in a URDF, a lower limit above the upper (read as no limits), a
+            second ``<axis>`` (ignored), a joint that mimics one that does not exist (read as an independent
+            coordinate), and blank lines before the XML declaration. If False, there is a warning for each.
 
     Returns:
-        The mechanism.
+        The model.
 
     Raises:
-        FormatError: the file cannot be read, with its line, column and element.
-        ArgumentError: an option has no such value.
-        MissingExtraError: MJCF needs the package ``mujoco``.
+        FormatError: if the file cannot be read, with its line, column and element.
+        ArgumentError: if an option has an invalid value.
+        MissingExtraError: if the package ``mujoco``, which MJCF needs, is not installed.
 
     Example:
         >>> import pathlib, tempfile
@@ -105,7 +106,7 @@ def load(
 
 
 def _model(name: str, floating_base: bool, joint_order: str | None, fixed_joints: str, strict: bool) -> Model:
-    """The mechanism in a file, whose elements are gone when it is there."""
+    """The mechanism of a file; its XML elements are freed on return."""
     found: list[Robot] = []
 
     def robot_of(root: Element) -> Callable[[Element], None]:
@@ -130,7 +131,7 @@ def _model(name: str, floating_base: bool, joint_order: str | None, fixed_joints
 
 @contextlib.contextmanager
 def _resting_collector() -> Iterator[None]:
-    """Without the search for cyclic garbage, of which reading makes none: it would look through the growing tree of
+    """Disable the cyclic garbage collector, as reading creates no cycles: it would traverse the growing tree of
     elements again and again.
     """
     collecting = gc.isenabled()

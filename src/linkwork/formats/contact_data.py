@@ -1,4 +1,4 @@
-"""Contacts as plain data, such as JSON holds, and back."""
+"""Contacts as plain data that JSON can hold, and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NONE = Contacts()
 
 
 def contact_data(contact: Contact) -> dict[str, Any]:
-    """One contact, without what it has by default."""
+    """One contact, without its default values."""
     default = Contact("frame")
     told = (field.name for field in fields(contact))
     return {
@@ -29,7 +29,7 @@ def contact_data(contact: Contact) -> dict[str, Any]:
 
 
 def rest_data(contacts: Contacts) -> dict[str, Any]:
-    """All of them but the single ones, without what they have by default."""
+    """The settings of all contacts together, without default values."""
     told = (field.name for field in fields(contacts) if field.name != "each")
     data = {name: _plain(getattr(contacts, name)) for name in told if getattr(contacts, name) != getattr(_NONE, name)}
     if contacts.medium is not None:
@@ -40,12 +40,12 @@ def rest_data(contacts: Contacts) -> dict[str, Any]:
 
 
 def contact_of(data: Any) -> Contact:
-    """The contact that ``contact_data`` made this of."""
+    """The contact of data made by ``contact_data``."""
     return Contact(**dict(_made(data)))
 
 
 def contacts_of(each: list[Contact], rest: Any) -> Contacts:
-    """Contacts of single ones and of what ``rest_data`` made."""
+    """Contacts from single ones and from data made by ``rest_data``."""
     parts = dict(_made({name: value for name, value in rest.items() if name != "medium"}))
     if "medium" in rest:
         density, viscosity, wind, boxes = rest["medium"]

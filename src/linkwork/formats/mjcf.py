@@ -6,13 +6,13 @@ The order of bodies and joints is MuJoCo's. Its vectors and ours differ in two p
              qvel: linear in world axes, angular in body axes    v: both in the body's axes
     ball     qpos: quaternion (w, x, y, z)                 q: quaternion (x, y, z, w)
 
-If the file has actuators, joints without one have no motor (``model.actuated``); ``model.actuators`` tells of each.
-Equalities become ``model.constraints`` (``mjcf_parts``).
+If the file has actuators, joints without one have no motor (``model.actuated``); ``model.actuators`` describes each.
+Equality constraints become ``model.constraints`` (``mjcf_parts``).
 
-A hinge's or slide's coordinate is MuJoCo's: a reference value (``ref``) is folded into the joint's placement, so
-q = ref is the pose of the file. A body with several joints becomes a chain, massless but for its last member, which
-has the body's name. A joint turns about its anchor (``pos``), so a body's frame in the sense of ``f_ext`` lies in the
-anchor of its last joint, with the body's axes; the frame of the body's name is where MuJoCo has it.
+The coordinate of a hinge or slide is MuJoCo's: a reference value (``ref``) is included in the joint's placement, so q =
+ref is the pose of the file. A body with several joints becomes a chain of bodies, massless except the last, which has
+the body's name. A joint rotates about its anchor (``pos``), so a body's frame in the sense of ``f_ext`` is at the
+anchor of its last joint, with the body's axes; the frame with the body's name is where MuJoCo has it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from linkwork.model import WORLD, Builder, Model, merge_fixed
 from linkwork.spatial import Mat3, Sym3, Transform, Vec3, sin_cos
 
 MOST_SAID = 20
-"""Things that are left out up to which a warning names them all."""
+"""The largest number of ignored elements that a warning names."""
 _POSITION = re.compile(r"line (\d+)")
 _ELEMENT = re.compile(r"Element '([^']+)'")
 
@@ -77,7 +77,7 @@ def _compile(root: Element) -> Any:
         raise MissingExtraError("MJCF files need the package mujoco: pip install 'linkwork[mjcf]'") from None
     said: list[str] = []
     before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(said.append)  # it would write them to a file in the working directory
+    mujoco.set_mju_user_warning(said.append)  # otherwise MuJoCo writes them to a file in the working directory
     try:
         compiled = mujoco.MjModel.from_xml_path(root.path)
     except (ValueError, RuntimeError, TypeError, mujoco.FatalError) as error:
@@ -90,7 +90,7 @@ def _compile(root: Element) -> Any:
 
 
 def _located(root: Element, message: str) -> FormatError:
-    """MuJoCo's words, with the place that they name; it gives lines only, and none for some errors."""
+    """MuJoCo's message, with the location that it names; it gives lines only, and none for some errors."""
     line, tag = _POSITION.search(message), _ELEMENT.search(message)
     words = " ".join(message.removeprefix("XML ").removeprefix("Error: ").split())
     if line is None:
@@ -103,7 +103,7 @@ def _located(root: Element, message: str) -> FormatError:
 
 
 class _Conversion:
-    """A compiled MuJoCo model (letters as in its documentation) as one of ours."""
+    """Converts a compiled MuJoCo model (symbols as in its documentation) to a Model."""
 
     def __init__(self, compiled: Any, name: str, path: str) -> None:
         self.m, self.path = compiled, path
@@ -112,11 +112,11 @@ class _Conversion:
         self.builder = Builder(name, gravity)
         self.bodies = _names(compiled.nbody, compiled.body, "body")
         self.joints = _names(compiled.njnt, compiled.joint, "joint")
-        self.body_names, self.joint_names = set(self.bodies), set(self.joints)  # and those that we make up
-        self.carrier = [WORLD] * compiled.nbody  # the name of the body of ours that carries each of theirs
+        self.body_names, self.joint_names = set(self.bodies), set(self.joints)  # including generated ones
+        self.carrier = [WORLD] * compiled.nbody  # for each MuJoCo body, the name of the Model's body that carries it
         self.driven = _driven(compiled)
-        self.on_carrier = [Transform.identity()] * compiled.nbody  # and where it lies on it
-        self.left: list[str] = []  # what is left out of equalities and actuators
+        self.on_carrier = [Transform.identity()] * compiled.nbody  # and its placement on that body
+        self.left: list[str] = []  # ignored parts of equality constraints and actuators
 
     def model(self) -> Model:
         for body in range(1, self.m.nbody):
@@ -127,8 +127,8 @@ class _Conversion:
         actuators, others = actuators_of(self.m, names)
         self.left = [*some, *others]
         model = self.builder.build()
-        # Builder gives bodies and joints frames where the body's own frame is; MuJoCo's body frame may lie beside it,
-        # and joints that we made up are not worth a frame.
+        # Builder adds frames of bodies and joints at the body's own frame; MuJoCo's body frame may differ from it, and
+        # generated joints need no frame.
         places = {self.bodies[body]: self.on_carrier[body] for body in range(1, self.m.nbody)}
         made_up = {body.joint_name for body in model.bodies} - set(self.joints)
         frames = tuple(
@@ -147,7 +147,7 @@ class _Conversion:
         return dataclasses.replace(model, contacts=contacts)
 
     def reference(self, model: Model) -> tuple[float, ...]:
-        """The configuration of the file, as far as masses depend on it."""
+        """The configuration of the file, at which inertias that depend on it are taken."""
         found = []
         for body in model.bodies:
             own = [0.0, 0.0, 0.0, 1.0] if body.joint.nq == 4 else [0.0] * body.joint.nq
@@ -183,7 +183,7 @@ class _Conversion:
         self.on_carrier[body] = Transform(Mat3.identity(), -anchor)
 
     def joint(self, joint: int) -> tuple[Joint, Transform, Vec3]:
-        """Kind, placement of the joint's frame on the body as it is before the joint moves, and the anchor."""
+        """The joint, its placement on the body before the joint moves, and the anchor."""
         m, kind = self.m, int(self.m.jnt_type[joint])
         if kind == FREE:
             return Free(), Transform.identity(), Vec3.zero()
@@ -198,7 +198,7 @@ class _Conversion:
         return Spherical(), Transform(Mat3.identity(), anchor), anchor
 
     def inertia(self, body: int, anchor: Vec3) -> dict[str, Any]:
-        """Mass, centre of mass and inertia, seen from the anchor in the body's axes."""
+        """Mass, centre of mass and inertia, relative to the anchor, in the body's axes."""
         m = self.m
         xx, yy, zz = m.body_inertia[body].tolist()
         second = Sym3(xx, 0.0, 0.0, yy, 0.0, zz).congruence(rotation(m.body_iquat[body]))
@@ -213,7 +213,7 @@ class _Conversion:
             "damping": m.dof_damping[dofs].tolist(),
             "friction": m.dof_frictionloss[dofs].tolist(),
         }
-        if m.jnt_limited[joint] and kind.nv == 1:  # a ball's range is a cone, which is no range of coordinates
+        if m.jnt_limited[joint] and kind.nv == 1:  # a ball's range is a cone, not a range of coordinates
             limits["lower"], limits["upper"] = m.jnt_range[joint].tolist()
         if m.jnt_actfrclimited[joint]:
             limits["effort"] = float(abs(m.jnt_actfrcrange[joint]).max())
@@ -228,7 +228,7 @@ class _Conversion:
 
 
 def _driven(m: Any) -> set[int]:
-    """The joints that an actuator acts on, by itself or by a tendon over joints."""
+    """The joints that an actuator acts on, directly or by a tendon over joints."""
     found = set()
     for kind, target in zip(m.actuator_trntype.tolist(), m.actuator_trnid[:, 0].tolist(), strict=True):
         if kind in (TO_JOINT, TO_JOINT_IN_PARENT):
@@ -241,14 +241,14 @@ def _driven(m: Any) -> set[int]:
 
 
 def _names(count: int, view: Callable[[int], Any], kind: str) -> list[str]:
-    """The names of bodies or joints, with made-up ones where the file has none."""
+    """The names of bodies or joints, generated where the file has none."""
     given = [view(index).name for index in range(count)]
     taken = set(given)
     return [name or _unused(f"{kind}{index}", taken) for index, name in enumerate(given)]
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    """A name that is not taken yet; it is from now on."""
+    """A name that is not taken yet; it is added to ``taken``."""
     while name in taken:
         name += "_"
     taken.add(name)

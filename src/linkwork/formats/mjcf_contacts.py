@@ -1,4 +1,4 @@
-"""The contacts of an MJCF file: which geoms may touch, how rough and how soft they are, by MuJoCo's own rules."""
+"""The contacts of an MJCF file: which geoms may collide, their friction and softness, by MuJoCo's own rules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PARTNERS = {
     _CYLINDER: (_PLANE,),
     _BOX: (_PLANE, _SPHERE, _BOX),
 }
-"""What a geom may touch, of kinds that come before it or are its own."""
+"""The kinds of geoms that each kind may collide with, of those before it or its own."""
 _NO_FRICTION_LOSS, _NO_LIMITS, _NO_CONTACT, _NO_PARENT_FILTER = (1 << k for k in (2, 3, 4, 9))  # mjtDisableBit
 _LEAST, _LEAST_FRICTION = 1e-15, 1e-5  # mjMINVAL, mjMINMU
 _MOST_GEOMS = 2000
@@ -31,8 +31,8 @@ _MOST_CONTACTS = 20_000
 def contacts_of(
     m: Any, bodies: list[str], joints: list[str], reference: tuple[float, ...], held: Sequence[int]
 ) -> Contacts:
-    """The contacts of a compiled MuJoCo model, given the names of its bodies and joints, and which of its equalities
-    are constraints of the model.
+    """The contacts of a compiled MuJoCo model, given the names of its bodies and joints, and which of its equality
+    constraints are constraints of the model.
     """
     reader = _Reader(m, bodies)
     limits = () if m.opt.disableflags & _NO_LIMITS else _limits(m, joints)
@@ -50,7 +50,7 @@ def contacts_of(
 
 
 def _medium(m: Any, bodies: list[str], reader: _Reader) -> Medium | None:
-    """What bodies move in: MuJoCo's model of inertia boxes."""
+    """The fluid in which bodies move: MuJoCo's model of inertia boxes."""
     if not (m.opt.density or m.opt.viscosity):
         return None
     boxes = []
@@ -118,7 +118,7 @@ class _Reader:
         return [each for each in found if each is not None]
 
     def pairs(self) -> list[tuple[int, int]]:
-        """Geoms that may touch, by bodies and bit masks."""
+        """Geoms that may collide, by bodies and bit masks."""
         m = self.m
         able = np.flatnonzero((m.geom_contype != 0) | (m.geom_conaffinity != 0))
         if able.size > _MOST_GEOMS:
@@ -147,7 +147,7 @@ class _Reader:
         return found
 
     def mixed(self, a: int, b: int) -> tuple[int, Sequence[float], Softness, float]:
-        """Dimensions, friction along the surface, against spinning and rolling, softness and margin of two geoms."""
+        """Condim, friction (sliding, torsional, rolling), softness and margin of a pair of geoms."""
         m = self.m
         margin = self.margin(m.geom_margin[[a, b]], m.geom_gap[[a, b]])
         if m.geom_priority[a] != m.geom_priority[b]:

@@ -1,12 +1,13 @@
-"""What an MJCF file pulls in and what it unfolds to, looked at before MuJoCo's compiler sees it.
+"""Checks of the files that an MJCF file refers to, and of its size after expansion, before MuJoCo's compiler reads it.
 
 MuJoCo reads included files, sub-models, meshes, textures and height fields by itself. So each reference is resolved
-first, links of the file system too, at every place where a version of the compiler looks for it: beside the file that
-the reference stands in, beside the model that this belongs to and the models that attach it, in the directories that
-their ``<compiler>`` elements name. None of these places may hold a file outside of the folder of the first file.
+first, symbolic links included, at every place where a version of the compiler looks for it: beside the file with the
+reference, beside the model to which that file belongs and the models that attach it, and in the directories that their
+``<compiler>`` elements name. At none of these places may there be a file outside the folder of the first file.
 
-MuJoCo also copies (replicate, flexcomp, composite, attach) and allocates (height fields, textures, user data) whatever
-a few numbers ask for, in time that grows with the square of the copies, and no signal stops it. So these are bounded.
+MuJoCo also copies elements (replicate, flexcomp, composite, attach) and allocates memory (height fields, textures, user
+data) as a few numbers request, in time that grows with the square of the copies, and no signal stops it. So these are
+bounded.
 """
 
 from __future__ import annotations
@@ -23,24 +24,24 @@ from linkwork.formats.xml import MAX_DEPTH_OF_BODIES, MAX_ELEMENTS, Element, quo
 MAX_FILES = 1000
 MAX_NESTING = 20
 MAX_ASSETS = 2**30
-"""Bytes of all files that are no XML."""
+"""Bytes of all files that are not XML."""
 MAX_COPIES = 20_000
-"""Elements beyond those written down; as many bodies take MuJoCo about a minute."""
+"""Copied elements; as many bodies take MuJoCo about a minute."""
 MAX_DATA = 2.0**30
-"""Bytes that numbers in the file ask for."""
+"""Bytes that numbers in the file request."""
 _PROVIDER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # "http:", "C:" and the like
 _POINTS = ("flexcomp", "composite")  # elements that make a grid of bodies
 
 
 def check_files(root: Element) -> None:
-    """Refuse references out of the folder of the file, in it and in all XML that it pulls in, and what unfolds to more
+    """Reject references out of the file's folder, in it and in all XML that it includes, and models that expand to more
     than MuJoCo can handle.
     """
     _Model(root, None, _Folder(os.path.dirname(os.path.abspath(root.path)))).check()
 
 
 class _Folder:
-    """The folder that nothing may lead out of, and what has been read in it."""
+    """The folder that no reference may leave, and the files that have been read in it."""
 
     def __init__(self, path: str) -> None:
         self.path, self.real = path, os.path.realpath(path)
@@ -62,7 +63,7 @@ class _Folder:
         return found
 
     def holds(self, path: str) -> bool:
-        """Whether a real path lies in it."""
+        """Whether a real path lies in the folder."""
         try:
             return os.path.commonpath([path, self.real]) == self.real
         except ValueError:  # another drive
@@ -76,7 +77,7 @@ class _Folder:
             if wrong:
                 break
             path = os.path.join(place, reference)
-            for real in {os.path.realpath(path), os.path.realpath(os.path.normpath(path))}:  # whoever undoes the ".."
+            for real in {os.path.realpath(path), os.path.realpath(os.path.normpath(path))}:  # either order for ".."
                 if self.holds(real):
                     inside.append(real)
                 elif os.path.lexists(real):
@@ -86,7 +87,7 @@ class _Folder:
         return [path for path in dict.fromkeys(inside) if os.path.exists(path)]
 
     def asset(self, element: Element, path: str) -> None:
-        """Bound a file that MuJoCo reads."""
+        """Bound the size of the files that MuJoCo reads."""
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
             raise element.error(f"{quoted(path)} is no regular file")
@@ -97,7 +98,7 @@ class _Folder:
 
 @dataclass
 class _Begun:
-    """An element with what has been found in it so far, and which of its children is the next."""
+    """An element in progress: its size and data so far, and the index of its next child."""
 
     element: Element
     next: int = 0
@@ -109,7 +110,7 @@ class _Begun:
 
 
 class _Model:
-    """A model of MuJoCo: a file and those that it includes, which share their compiler's settings."""
+    """A MuJoCo model: a file and those that it includes, which share their compiler settings."""
 
     def __init__(self, root: Element, parent: _Model | None, folder: _Folder) -> None:
         self.root, self.parent, self.folder = root, parent, folder
@@ -120,10 +121,10 @@ class _Model:
         own = os.path.dirname(os.path.abspath(root.path))
         self.places: list[str] = list(dict.fromkeys([own, *(parent.places if parent else ())]))
         self.directories: dict[str, list[str]] = {}
-        self.named: dict[str, float] = {}  # elements that each named one unfolds to
-        self.so_far = 0.0  # elements that there are before the next
-        self.size = 0.0  # elements in all, once it has been checked
-        self.deepest = 0  # how deep they are nested
+        self.named: dict[str, float] = {}  # the size of each named element after expansion
+        self.so_far = 0.0  # elements before the next
+        self.size = 0.0  # elements in total, once it has been checked
+        self.deepest = 0  # their nesting depth
 
     def check(self) -> None:
         """Check all references and bounds."""
@@ -154,7 +155,7 @@ class _Model:
             yield from document.walk()
 
     def include(self) -> None:
-        """Find all that is included, and all that this includes."""
+        """Find all included files, recursively."""
         seen = {os.path.realpath(self.root.path)}
         depth = {self.root: 0}
         for document in self.documents:  # grows as it goes
@@ -195,7 +196,7 @@ class _Model:
                 yield os.path.join(place, directory)
 
     def unfold(self) -> float:
-        """How many elements there are once all copies are made."""
+        """The number of elements after expansion."""
         written = sum(1 for _ in self.walk())
         size, data = self.unfolding()
         user = sum(
@@ -210,8 +211,8 @@ class _Model:
         return size
 
     def unfolding(self) -> tuple[float, float]:
-        """How many elements there are once all copies are made, and the bytes of data that they ask for. What has begun
-        and not ended is a list, as in ``_Reader``: Python's own stack would be the caller's to fill.
+        """The number of elements after expansion, and the bytes of data that they request. Elements in progress are on
+        a list, as in ``_Reader``, not on Python's stack, so that a deep file cannot exhaust it.
         """
         begun = [_Begun(self.root)]
         found = 0.0, 0.0
@@ -233,7 +234,7 @@ class _Model:
         return found
 
     def copied(self, begun: _Begun, depth: int) -> tuple[float, float]:
-        """What an element with all that it holds becomes."""
+        """The number of elements and bytes of an element with its content, after expansion."""
         element, size, data = begun.element, begun.size, begun.data
         before, copies = size, 1.0
         if element.tag == "attach":
@@ -242,7 +243,7 @@ class _Model:
             self.reaches(element, depth + deeper)
         elif element.tag == "replicate":
             copies = prod(_numbers(element, "count"))
-        elif element.tag in _POINTS:  # a body and its joints at each
+        elif element.tag in _POINTS:  # a body and its joints at each point
             cells = prod(number + 1.0 for number in _numbers(element, "cellcount"))
             size += 2.0 * max(prod(_numbers(element, "count")), cells)
         size, data = size * copies, data * copies
@@ -253,7 +254,7 @@ class _Model:
         return size, data
 
     def reaches(self, element: Element, depth: int) -> None:
-        """Bound how deep bodies hang on each other: MuJoCo walks down by recursion."""
+        """Bound the nesting depth of bodies: MuJoCo descends recursively."""
         self.deepest = max(self.deepest, depth)
         if depth > MAX_DEPTH_OF_BODIES:
             raise element.error(
@@ -261,19 +262,17 @@ class _Model:
             )
 
     def attaching(self, element: Element) -> tuple[float, int]:
-        """How many elements an <attach> copies, and how deep they are: of another model, or of what this one has so
-        far.
-        """
+        """The number of elements that an <attach> copies, and their depth: of another model, or of this one so far."""
         if "model" in element.attributes:
             models = self.attached.get(element.attributes["model"], ())
             return max((each.size for each in models), default=0.0), max((each.deepest for each in models), default=0)
         name = element.attributes.get("body") or element.attributes.get("frame") or ""
-        # at most all, for the name of a copy or of what is not complete
+        # an upper bound, for the name of a copy or of an incomplete element
         return self.named.get(name, self.so_far), self.deepest
 
 
 def _bound(element: Element, copies: float, data: float) -> None:
-    """Refuse what would take MuJoCo too long, or too much memory."""
+    """Reject a file that would take MuJoCo too long, or too much memory."""
     if copies > MAX_COPIES:
         raise element.error(f"this unfolds to {copies:,.0f} further elements; at most {MAX_COPIES:,} are allowed")
     if data > MAX_DATA:
@@ -281,7 +280,7 @@ def _bound(element: Element, copies: float, data: float) -> None:
 
 
 def _data(element: Element) -> float:
-    """About how many bytes MuJoCo needs for what an element asks for by a number."""
+    """About how many bytes MuJoCo allocates for numbers of an element."""
     data = 16.0 * sum(_numbers(element, "nsample"))
     if element.tag == "hfield":
         data += 16.0 * prod(_numbers(element, "nrow") + _numbers(element, "ncol"))
@@ -295,7 +294,7 @@ def _data(element: Element) -> float:
 
 
 def _numbers(element: Element, attribute: str) -> list[float]:
-    """The numbers above 1 of an attribute; what is wrong with others is MuJoCo's to say."""
+    """The numbers above 1 of an attribute; MuJoCo reports errors in others."""
     numbers = []
     for word in element.attributes.get(attribute, "").split()[:100]:
         try:

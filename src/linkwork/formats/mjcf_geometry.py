@@ -1,4 +1,4 @@
-"""What an MJCF file says of its bodies' looks, from a compiled MuJoCo model."""
+"""The visual geometry of an MJCF file, from a compiled MuJoCo model."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from linkwork.spatial import Mat3, Transform, Vec3
 
 _KINDS = {2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box", 7: "mesh"}  # mjtGeom
 _SEEN = 2
-"""The last of the groups that MuJoCo shows if nothing else is said; collision shapes are mostly in the next."""
+"""The last of the geom groups that MuJoCo shows by default; collision shapes are mostly in the next."""
 
 
 def geometry_of(
     m: Any, path: str, carriers: list[tuple[int, Transform]], rotation: Callable[[Any], Mat3]
 ) -> tuple[Geometry, ...]:
-    """Its geoms but planes and height fields; ``carriers`` say which body of ours each of theirs is on, and where."""
+    """Its geoms except planes and height fields; ``carriers`` are the body and placement of each of its bodies."""
     folder = os.path.dirname(os.path.abspath(path))
     found = []
     for geom in range(m.ngeom):
@@ -36,9 +36,9 @@ def geometry_of(
             which = int(m.geom_dataid[geom])
             mesh = _file(m, which, folder)
             if not mesh:
-                continue  # made in the file itself
+                continue  # defined in the file itself
             size = tuple(m.mesh_scale[which].tolist())
-            # MuJoCo has moved the mesh into the middle of its mass: back.
+            # MuJoCo has moved the mesh to its centre of mass; this undoes it.
             moved = Transform(rotation(m.mesh_quat[which]), Vec3(*m.mesh_pos[which].tolist()))
             place = place * moved.inverse()
         material = int(m.geom_matid[geom])
@@ -51,7 +51,7 @@ def geometry_of(
 
 
 def _file(m: Any, mesh: int, folder: str) -> str:
-    """The path of a mesh's file, from the model's folder on; empty if it has none."""
+    """The path of a mesh's file, relative to the model's folder; empty if it has none."""
     start = int(m.mesh_pathadr[mesh])
     if start < 0:
         return ""

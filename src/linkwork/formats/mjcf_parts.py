@@ -1,7 +1,7 @@
-"""Equalities, actuators and springs of a compiled MuJoCo model, and what of a model has no place in ours.
+"""Equality constraints, actuators and springs of a compiled MuJoCo model, and its parts that a Model does not have.
 
-MuJoCo's equalities are soft, with a stiffness and a damping each (solref, solimp); the constraints that they become are
-rigid. Numbers of its enumerations are checked by a test.
+MuJoCo's equality constraints are soft, with a stiffness and a damping each (solref, solimp); the constraints that they
+become are rigid. The values of its enumerations are checked by a test.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ LAWS = NO_STATE, FIXED_GAIN, AFFINE_BIAS = 0, 0, 1  # mjtDyn, mjtGain, mjtBias
 
 
 class Names:
-    """Of bodies, joints and sites, as our model has them."""
+    """The names of bodies, joints and sites in the Model."""
 
     def __init__(self, bodies: Sequence[str], joints: Sequence[str], sites: Sequence[str]) -> None:
         self.bodies, self.joints, self.sites = bodies, joints, sites
 
 
 def rotation(wxyz: Any) -> Mat3:
-    """Of a quaternion in MuJoCo's order."""
+    """The rotation of a quaternion in MuJoCo's order."""
     w, x, y, z = wxyz.tolist()
     return Quaternion(x, y, z, w).normalized().matrix()
 
 
 def constraints_of(m: Any, names: Names) -> tuple[list[Constraint], list[str]]:
-    """The equalities that hold from the beginning, and which of them are left out, and why."""
+    """The equality constraints that are active initially, and which are ignored, and why."""
     found, left = list[Constraint](), list[str]()
     for e in range(m.neq):
         what = f"equality constraint {m.equality(e).name or e!r}"
@@ -51,7 +51,7 @@ def constraints_of(m: Any, names: Names) -> tuple[list[Constraint], list[str]]:
 
 
 def _equality(m: Any, e: int, names: Names) -> Constraint | str:
-    """The constraint, or what of it cannot be had."""
+    """The constraint, or the reason why it is not supported."""
     kind, one, other = int(m.eq_type[e]), int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     data = m.eq_data[e]
     if kind == JOINT:
@@ -66,12 +66,12 @@ def _equality(m: Any, e: int, names: Names) -> Constraint | str:
         return "is of a kind that is not known here"
     frames = names.sites if int(m.eq_objtype[e]) == SITES else names.bodies
     a, b = frames[one], frames[other]
-    if frames is names.sites:  # their origins, or they themselves, are put together
+    if frames is names.sites:  # their origins, or the sites themselves, coincide
         return Ball(a, b) if kind == CONNECT else Weld(b, a)
     first, second = (Vec3(*data[start : start + 3].tolist()) for start in (0, 3))
     if kind == CONNECT:
         return Ball(Point(a, _numbers(first)), Point(b, _numbers(second)))
-    if not data[10]:  # no torque: the points alone are held together
+    if not data[10]:  # no torque: only the points coincide
         return Ball(Point(b, _numbers(first)), Point(a, _numbers(second)))
     turn = rotation(data[6:10])
     return Weld(b, a, Transform(turn, second - turn.apply(first)))
@@ -82,7 +82,7 @@ def _numbers(vector: Vec3) -> tuple[float, float, float]:
 
 
 def actuators_of(m: Any, names: Names) -> tuple[list[Actuator], list[str]]:
-    """All actuators, and what is left out of some."""
+    """All actuators, and the ignored parts of some."""
     found = []
     taken = {m.actuator(i).name for i in range(m.nu)}
     for i in range(m.nu):
@@ -112,7 +112,7 @@ def actuators_of(m: Any, names: Names) -> tuple[list[Actuator], list[str]]:
 
 
 def _transmission(m: Any, i: int, names: Names) -> tuple[dict[str, list[float]], str | None, list[str]]:
-    """The gears of joints, the frame that it acts on, and what is not known of it."""
+    """The gears of joints, the frame that it acts on, and its unsupported parts."""
     kind, target, gear = int(m.actuator_trntype[i]), int(m.actuator_trnid[i][0]), m.actuator_gear[i].tolist()
     if kind in (TO_JOINT, TO_JOINT_IN_PARENT):
         shape = int(m.jnt_type[target])
@@ -141,7 +141,7 @@ def _has_length(m: Any, i: int) -> bool:
 
 
 def _law(m: Any, i: int) -> list[str]:
-    """What of its law is more than a gain and a bias."""
+    """The parts of an actuator's law beyond a gain and a bias."""
     lacks = []
     if int(m.actuator_dyntype[i]) != NO_STATE:
         lacks.append("a state of its own")
@@ -156,7 +156,7 @@ def _law(m: Any, i: int) -> list[str]:
 
 
 def spring_of(m: Any, joint: int) -> dict[str, Any]:
-    """The stiffness and the place of rest of a joint's spring."""
+    """The stiffness and the rest position of a joint's spring."""
     if not m.jnt_stiffness[joint] or _odd_spring(m, joint):
         return {}
     start, kind = int(m.jnt_qposadr[joint]), int(m.jnt_type[joint])
@@ -165,13 +165,13 @@ def spring_of(m: Any, joint: int) -> dict[str, Any]:
 
 
 def _odd_spring(m: Any, joint: int) -> bool:
-    """Whether it is a spring that a model cannot hold."""
+    """Whether the joint has a spring that a Model cannot represent."""
     poly = hasattr(m, "jnt_stiffnesspoly") and m.jnt_stiffnesspoly[joint].any()
     return bool(poly or (m.jnt_stiffness[joint] and int(m.jnt_type[joint]) == FREE))
 
 
 def left_out(m: Any) -> list[str]:
-    """What else takes part in MuJoCo's dynamics and has no place in a Model."""
+    """Other parts of MuJoCo's dynamics that a Model does not have."""
 
     def named(kind: str, view: Callable[[int], Any], indices: Any) -> list[str]:
         return [f"{kind} {view(int(i)).name or int(i)!r}" for i in indices]
@@ -191,7 +191,7 @@ def left_out(m: Any) -> list[str]:
 
 
 def _carries_an_actuator_alone(m: Any, tendon: int) -> bool:
-    """Whether a tendon does nothing but hand on the force of an actuator over joints, which its gears say."""
+    """Whether a tendon only transmits the force of an actuator to joints, as its gears describe."""
     parts = range(m.tendon_adr[tendon], m.tendon_adr[tendon] + m.tendon_num[tendon])
     over_joints = all(int(m.wrap_type[part]) == OVER_JOINT for part in parts)
     acts = any(

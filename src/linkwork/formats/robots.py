@@ -1,6 +1,6 @@
-"""Robots by name: model files of packages that are installed, or that robot_descriptions has fetched before.
+"""Robots by name: model files of installed packages, or files that robot_descriptions has downloaded before.
 
-Nothing is imported of these packages, since that may fetch files from the network, and nothing is fetched here.
+None of these packages is imported, since that may download files, and nothing is downloaded here.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Robot(NamedTuple):
 
 
 def robots() -> list[Robot]:
-    """All robots that there are on this machine, by name: URDF files of example-robot-data by the names of the files,
-    or of their packages where several files have one name; then those of the cache of robot_descriptions that have a
-    name of their own, MJCF files with "_mj" behind.
+    """All robots on this machine, by name: URDF files of example-robot-data by their file names, or by their packages
+    where several files have the same name; then those in the cache of robot_descriptions whose names differ from these,
+    MJCF files with the suffix "_mj".
     """
     found: dict[str, Robot] = {}
     for folder in _example_folders():
@@ -48,14 +48,14 @@ def robots() -> list[Robot]:
 
 
 def is_name(text: str) -> bool:
-    """Whether it may be a robot's name, and is no path."""
+    """Whether a text may be a robot's name, and is not a path."""
     plain = re.fullmatch(r"[A-Za-z][\w.+-]{0,99}", text) and Path(text).suffix not in (".urdf", ".xml", ".mjcf")
     return bool(plain) and not os.path.exists(text)
 
 
 def find(name: str) -> Robot | str:
-    """The robot of a name, or what to say if there is none: also by the name of its package, without "_robot", and in
-    small letters.
+    """The robot of a name, or the message if there is none. The name of its package, the name without "_robot", and
+    lower case are accepted, too.
     """
     known = robots()
     wanted = _ENDING.sub("", name).lower()
@@ -81,14 +81,14 @@ def find(name: str) -> Robot | str:
 
 
 def _named(files: list[Path], source: str) -> Iterator[Robot]:
-    """Files by their names; where several have one, by those of their packages."""
+    """Files by their names, or by their packages where several have the same name."""
     times = Counter(path.stem for path in files)
     for path in files:
         yield Robot(path.stem if times[path.stem] == 1 else _package(path), path, source)
 
 
 def _package(path: Path) -> str:
-    """The name of the folder that a file belongs to, without what all of them have in their names."""
+    """The name of the folder that a file belongs to, without common suffixes."""
     folder = path.parent
     while folder.name.lower() in ("urdf", "robots", "xml", "mjcf", "xmls", "model", "models"):
         folder = folder.parent
@@ -96,7 +96,7 @@ def _package(path: Path) -> str:
 
 
 def _example_folders() -> Iterator[Path]:
-    from importlib.metadata import PackageNotFoundError, distribution  # late: most models are named by their files
+    from importlib.metadata import PackageNotFoundError, distribution  # late: most models are given by their files
 
     inside = Path("share", EXAMPLES, "robots")
     places = [Path(sys.prefix)]
@@ -113,7 +113,7 @@ def _cache_folder() -> Path:
 
 
 def _files(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
-    """Files of these suffixes, in a sure order; no deeper and no more than is sane, and no links out of the folder."""
+    """Files of these suffixes, in a fixed order; with bounded depth and number, and no links out of the folder."""
     seen = 0
     for where, folders, files in os.walk(folder):
         depth = len(Path(where).relative_to(folder).parts)
@@ -128,12 +128,12 @@ def _files(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
 
 
 def _has_links(path: Path) -> bool:
-    """Whether it is more than the shell of a robot, as is published, too."""
+    """Whether it has links: some published files are mere shells."""
     return path.stat().st_size > 2000 or b"<link" in path.read_bytes()
 
 
 def _is_model(path: Path) -> bool:
-    """Whether the file begins as a model, and is no scene around one."""
+    """Whether the file begins like a model, and is not a scene around one."""
     if path.stem.startswith("scene"):
         return False
     try:

@@ -1,8 +1,9 @@
 """URDF: a tree of links and joints.
 
-Strict where a mistake would change the mechanism, deaf to what does not move it (transmissions, extensions of
-simulators); what can be read of visuals and collisions is kept to look at. Mistakes that other readers overlook are
-overlooked with a warning, unless ``strict``. Conventions are Pinocchio's, but a continuous joint is one angle.
+The reader is strict where a mistake would change the mechanism, and ignores elements without effect on its motion
+(transmissions, extensions of simulators); readable visual and collision geometry is kept for viewing. Mistakes that
+other readers ignore are ignored with a warning, unless ``strict``. Conventions are Pinocchio's, except that a
+continuous joint is one angle.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 ROOT_JOINT = "root_joint"
 EXTENSION = "linkwork"
-"""The element for what URDF has no words for."""
+"""The element for data that URDF cannot express."""
 _GRAVITY = (0.0, 0.0, -9.81)
 _COUPLED = ("revolute", "continuous", "prismatic")
 
@@ -45,7 +46,7 @@ def model_of(
     fixed_joints: str,
     kept: Collection[str] = (),
 ) -> Model:
-    """The mechanism of a <robot>; the options are those of ``lw.load``, already checked, and bodies that are kept."""
+    """The mechanism of a <robot>; the options are those of ``lw.load``, checked; ``kept`` bodies are not merged."""
     element, links, connections = robot.root, robot.links, list(robot.joints.values())
     name = element.get("name") or Path(element.path).stem
     robot.check_ends()
@@ -73,7 +74,7 @@ def model_of(
         numbers[joint.child] = number
     places = origin_placements(robot)
     stay, parts = {*kept, *_kept_bodies(extension)}, set[str]()
-    if fixed_joints == "merge":  # what a part is like does not matter, but what it becomes a part of
+    if fixed_joints == "merge":  # the inertia of a part need not be valid by itself, that of the whole must be
         whole = [joint for joint in joints if joint.kind == "fixed" and body_names[joint.child] not in stay]
         parts = {body_names[end] for joint in whole for end in (joint.parent, joint.child)}
     inertias = link_inertias(robot, {link: body_names[link] for link in numbers}, parts)
@@ -118,7 +119,7 @@ def _root(robot: Robot) -> str:
 
 
 def _loop(connections: list[Connection], reached: set[str]) -> ModelError:
-    """The error for links that hang on each other and not on the root."""
+    """The error for links that form a loop and are not connected to the root."""
     carrier = {joint.child: joint for joint in connections if joint.child not in reached}
     joint, seen = next(iter(carrier.values())), set[str]()
     while joint.name not in seen:
@@ -146,7 +147,7 @@ def _depth_first(root: str, connections: list[Connection]) -> Iterator[Connectio
 
 
 def _file_order(root: str, connections: list[Connection]) -> Iterator[Connection]:
-    """The file's order, a joint waiting for the one that carries its parent."""
+    """The file's order, except that a joint comes after the one that carries its parent."""
     line = {joint.name: index for index, joint in enumerate(connections)}
     below = _by_parent(connections)
     ready = [(line[joint.name], joint.name, joint) for joint in below[root]]
@@ -166,16 +167,16 @@ def _by_parent(connections: list[Connection]) -> defaultdict[str, list[Connectio
 
 
 def _kept_bodies(extension: Element | None) -> set[str]:
-    """Bodies on fixed joints that stay bodies."""
+    """Bodies on fixed joints that remain bodies."""
     parts = [] if extension is None else extension.children
     return {part.word("name") for part in parts if part.tag == "body" and part.get("fixed") == "keep"}
 
 
-# Loops and looks
+# Couplings and geometry
 
 
 def _couplings(joints: list[Connection], strict: bool) -> list[Coupling]:
-    """Joints that mimic others, each as a coupling; what cannot be one is left out, as by readers that know none."""
+    """Joints that mimic others, each as a coupling; invalid ones are ignored, as in readers without mimic joints."""
     following = [(joint, joint.mimic) for joint in joints if joint.mimic and joint.kind != "fixed"]
     known = {joint.name: joint for joint in joints} if following else {}
     leads: dict[str, str] = {}
@@ -207,7 +208,7 @@ def _couplings(joints: list[Connection], strict: bool) -> list[Coupling]:
 
 
 def _leader(leads: dict[str, str], name: str) -> str:
-    """Whom a joint follows in the end, which is no joint that follows; the way there is short from then on."""
+    """The joint that a joint finally follows, which follows none itself; paths are compressed on the way."""
     way = []
     while name in leads:
         way.append(name)
@@ -220,7 +221,7 @@ def _leader(leads: dict[str, str], name: str) -> str:
 
 
 def _moving_world(links: dict[str, Element]) -> dict[str, str]:
-    """A link named "world" that is not the world gets another name, for that one is taken."""
+    """A new name for a link named "world" that is not the world, as that name is taken."""
     if WORLD not in links:
         return {}
     name = _unused(f"{WORLD}_link", links)

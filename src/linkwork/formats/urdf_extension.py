@@ -1,15 +1,16 @@
-"""What URDF has no words for: an element ``<linkwork>`` in a <robot>, which other programs pass over.
+"""Data that URDF cannot express: an element ``<linkwork>`` in a <robot>, which other programs ignore.
 
-``differences`` writes what a model has that the file without this element does not say; ``completed`` reads it. Numbers
-that URDF does say, here with their last digits, count only as long as they agree: who edits the file by hand edits what
-other programs read. What is written of a limit is written for each of its fields, so that a new one needs nothing here.
+``differences`` writes those properties of a model that the file without this element lacks; ``completed`` reads them.
+Numbers that URDF does have are repeated here with all digits, and count only as long as they agree: edits by hand of
+the part that other programs read take precedence. Limits are written field by field, so that a new field needs no
+change here.
 
     <linkwork gravity="0.0 0.0 -9.81">
-      <body name="forearm" armature="0.1" placement="..." inertia="..."/>    what is not as the file says
-      <body name="leg" joint="..."/>                                         a joint that URDF has not, as JSON
-      <frame name="grip" kind="frame"/>                                      all frames, in their order
-      <constraint is="..."/> <actuator is="..."/> <mesh filename="..."/>     as JSON, where the file says none
-      <contact is="..."/> <contacts are="..."/>                              single ones, and what holds for all
+      <body name="forearm" armature="0.1" placement="..." inertia="..."/>    differences from the URDF part
+      <body name="leg" joint="..."/>                                         a joint that URDF does not have, as JSON
+      <frame name="grip" kind="frame"/>                                      all frames, in order
+      <constraint is="..."/> <actuator is="..."/> <mesh filename="..."/>     as JSON, where the URDF part has none
+      <contact is="..."/> <contacts are="..."/>                              single ones, and settings of all
     </linkwork>
 """
 
@@ -36,10 +37,10 @@ from linkwork.model.queries import name_of
 from linkwork.spatial import AnyAxis, CoordinateAxis, Transform, Vec3
 
 LARGEST = 1e30
-"""What is written for a limit that is infinite, for which URDF has no word."""
+"""The number written for an infinite limit, which URDF cannot express."""
 _CLOSE = 1e-9
 OTHERS = {kind.__name__: kind for kind in (Spherical, Universal, Cylindrical, Helical)}
-"""Joints that URDF does not have: in the file they are floating, which leaves them free to move as they do."""
+"""Joints that URDF does not have: in the file they are floating joints, which do not restrict their motion."""
 _CONSTRAINTS = {kind.__name__: kind for kind in (Weld, Ball, Hinge, PointOnPlane, Rolling, Coupling)}
 
 
@@ -47,7 +48,7 @@ _CONSTRAINTS = {kind.__name__: kind for kind in (Weld, Ball, Hinge, PointOnPlane
 
 
 def differences(model: Model, read: Model) -> Iterator[str]:
-    """The element's lines, for a model and what the file without it reads as."""
+    """The element's lines, for a model and the model that the file without the element is read as."""
     name = f" name={attribute(model.name)}" if model.name != read.name else ""
     none = "" if model.frames else ' frames="none"'
     base = "" if model.base_inertia == read.base_inertia else f' base="{_numbers(model.base_inertia.numbers())}"'
@@ -145,7 +146,7 @@ def _numbers(values: Sequence[float]) -> str:
 
 
 def completed(extension: Element, model: Model) -> Model:
-    """A model with what the element says of it; parts that are no longer in the file are passed over."""
+    """A model with the data of the element; parts that are no longer in the file are ignored."""
     parts: dict[str, list[Element]] = {}
     for part in extension.children:
         parts.setdefault(part.tag, []).append(part)
@@ -204,13 +205,13 @@ def _body(part: Element, body: Body) -> Body:
 
 
 def _exact(part: Element, field: str, plain: Any) -> Any:
-    """Numbers with their last digits, as long as they agree with what URDF says."""
+    """Numbers with all digits, as long as they agree with the URDF part."""
     exact = plain.of(part.measures(field, len(plain.numbers()), plain.numbers()))
     return exact if _agree(plain.numbers(), exact.numbers()) else plain
 
 
 def _limit(part: Element, field: str, body: Body) -> tuple[float, ...] | None:
-    """The numbers of a limit, one for each coordinate or degree of freedom; None if the file has come to say others."""
+    """The numbers of a limit, one for each coordinate or degree of freedom; None if the URDF part has others by now."""
     count = body.joint.nq if field in ("lower", "upper", "springref") else body.joint.nv
     try:
         numbers = tuple(map(float, part.word(field).split()))
@@ -219,7 +220,7 @@ def _limit(part: Element, field: str, body: Body) -> tuple[float, ...] | None:
     if len(numbers) != count or any(map(math.isnan, numbers)) or (field == "stiffness" and min(numbers) < 0.0):
         raise part.error(f"attribute {field!r} must be {count} number(s), or inf, not {part.word(field)[:60]!r}")
     plain = getattr(body.limits, field)
-    plainly = isinstance(body.joint, Revolute | Prismatic)  # URDF has a word for these
+    plainly = isinstance(body.joint, Revolute | Prismatic)  # URDF can express these
     said = plainly and plain and field in ("lower", "upper", "velocity", "effort")
     if said and plain[0] not in (numbers[0], max(-LARGEST, min(LARGEST, numbers[0]))):
         return None
@@ -227,7 +228,7 @@ def _limit(part: Element, field: str, body: Body) -> tuple[float, ...] | None:
 
 
 def _frames(parts: list[Element], model: Model) -> tuple[Frame, ...]:
-    """The frames in their order, then those that the file has come to have since."""
+    """The frames in order, then those added to the file since."""
     there = {frame.name: frame for frame in model.frames}
     own = {WORLD, *model.body_names, *model.joint_names}
     listed: dict[str, Frame] = {}
@@ -269,7 +270,7 @@ def _joint(data: Any) -> Joint:
 
 
 def _direction(numbers: list[Any]) -> Vec3:
-    """A unit vector, to its last digits."""
+    """A unit vector, with all digits."""
     x, y, z = (finite("axis", number) for number in numbers)
     if abs(x * x + y * y + z * z - 1.0) > _CLOSE:
         raise ModelError(f"an axis has length 1, not that of {(x, y, z)}")

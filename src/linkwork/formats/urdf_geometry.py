@@ -1,4 +1,4 @@
-"""What a URDF file says of its links' looks. Nothing of it moves the robot: what cannot be understood is left out."""
+"""The visual and collision geometry of a URDF file. It does not affect the motion: invalid elements are ignored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from linkwork.model.placements import placements
 Colour = tuple[float, float, float, float]
 _ZERO = (0.0, 0.0, 0.0)
 _MOST = 1_000_000
-"""Shapes; a file of more has other purposes than to be looked at."""
+"""The largest number of shapes; a file with more is not meant for viewing."""
 
 
 class _Found(NamedTuple):
@@ -31,8 +31,8 @@ class _Found(NamedTuple):
 
 
 def looks_of(robot: Element, links: Mapping[str, Element]) -> tuple[list[str], list[tuple[str, Geometry]]]:
-    """Every mesh that a visual or a collision names, once; and the shapes of all links, each with its link's name:
-    which body that is remains to be said.
+    """The file names of all meshes of visuals and collisions, each once; and the shapes of all links, each with its
+    link's name: its body is determined later.
     """
     seen = {name: link for name, link in links.items() if link.children}
     return _meshes(seen), _geometry(robot, seen)
@@ -93,7 +93,7 @@ def _shape(link: str, part: Element, materials: Mapping[str, Colour]) -> _Found:
 
 
 def _materials(robot: Element, links: Mapping[str, Element]) -> dict[str, Colour]:
-    """Colours by name: those of the robot, and those that a link's shape names."""
+    """Colours by name: those of the robot, and those defined in a link's visual."""
     named: dict[str, Colour] = {}
     parts = (part for link in links.values() for part in link.children)
     for part in (child for holder in (robot, *parts) for child in holder.children if child.tag == "material"):

@@ -1,8 +1,8 @@
-"""What a URDF file says of its joints and links: kinds, placements, limits and inertias.
+"""The joints and links of a URDF file: kinds, placements, limits and inertias.
 
-A file may have hundreds of thousands of them. So each is taken as soon as its element has ended, and the element goes;
-numbers are read, checked and computed with as arrays, by the texts that serve a single body, too; only what is wrong is
-looked at one by one. What stands in the file again, to the letter, is one object.
+A file may have hundreds of thousands of them. So each is processed as soon as its element has ended, and the element is
+freed; numbers are read, checked and computed as arrays, by the same code that serves a single body; only errors are
+handled one by one. Identical elements share one object.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ KINDS: dict[str, Callable[[Sequence[float]], Joint]] = {
 
 
 class Connection(NamedTuple):
-    """A <joint>: the names that it ties together, and what it is like."""
+    """A <joint>: the names of the links that it connects, and its properties."""
 
     name: str
     kind: str
@@ -50,38 +50,38 @@ class Connection(NamedTuple):
     joint: Joint
     limits: Limits
     place: int
-    """The number of its <origin> among those that differ; -1 where there is none."""
+    """The index of its <origin> among the distinct ones; -1 for none."""
     mimic: Element | None
 
 
 def warn(element: Element, message: str) -> None:
-    """Warn of what stands at an element."""
+    """Warn, with the location of an element."""
     warn_caller(f"{element.path}:{element.line}:{element.column}: {message}")
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """A suggestion among names of a sane length: comparing is quadratic in it."""
+    """A suggestion among names of bounded length: comparing takes quadratic time."""
     return suggestion(name, [each for each in known if len(each) <= 60][:500]) if len(name) <= 60 else ""
 
 
 class Robot:
-    """The links and joints of a <robot>, taken one by one; other elements stay in it."""
+    """The links and joints of a <robot>, processed one by one; other elements remain in it."""
 
     def __init__(self, root: Element, strict: bool) -> None:
         self.root, self.strict = root, strict
-        self.links: dict[str, Element] = {}  # with what they hold besides <inertial>
+        self.links: dict[str, Element] = {}  # with their content except <inertial>
         self.joints: dict[str, Connection] = {}
         self.origins = _Rows(_ORIGIN)
         self.solids = _Rows(_MASS, _MOMENTS, _ORIGIN)
-        self.solid: dict[str, int] = {}  # by link, the number of its <inertial> among those that differ
-        self.carriers: dict[str, str] = {}  # which joint carries a link
-        self._unknown: list[tuple[Element, str, str]] = []  # ends of joints, on links that may still come
+        self.solid: dict[str, int] = {}  # by link, the index of its <inertial> among the distinct ones
+        self.carriers: dict[str, str] = {}  # by link, the joint that carries it
+        self._unknown: list[tuple[Element, str, str]] = []  # ends of joints on links that may follow later
         self._kinds: dict[str, Joint] = {}
         self._limits: dict[str, Limits] = {}
 
     @staticmethod
     def of(root: Element, strict: bool) -> Robot:
-        """All of an element that has been read as a whole."""
+        """All links and joints of an element that has been read as a whole."""
         robot = Robot(root, strict)
         children, root.children = root.children, []
         for child in children:
@@ -89,7 +89,7 @@ class Robot:
         return robot
 
     def take(self, element: Element) -> None:
-        """A child of the <robot>."""
+        """Process a child of the <robot>."""
         if element.tag == "link":
             self._link(element)
         elif element.tag == "joint":
@@ -146,20 +146,20 @@ class Robot:
         return link
 
     def check_ends(self) -> None:
-        """Refuse joints on links that have not come."""
+        """Reject joints on links that do not exist."""
         for end, name, link in self._unknown:
             if link not in self.links:
                 raise end.error(f"joint {quoted(name)}: there is no link named {quoted(link)}{near(link, self.links)}")
 
     def _kind_of(self, name: str, kind: str, element: Element, parts: Mapping[str, Element]) -> Joint:
-        """Its kind; joints of the same kind and axis share one object."""
+        """The kind of a joint; joints of the same kind and axis share one object."""
         axis = None if kind == "fixed" else self._axis(name, element, parts)
         key = kind if axis is None else "\0".join([kind, *axis.flat])
         found = None if kind == "planar" else self._kinds.get(key)
         if found is None:
             direction = list(_X) if axis is None else axis.measures("xyz", 3, _X)
             if kind == "planar" and axis is not None and (direction[0] or direction[1]):
-                # Pinocchio does not look at the axis; neither do we, so that vectors can be handed over, but say so
+                # Pinocchio ignores the axis; so do we, so that vectors can be exchanged, but with a warning
                 warn(axis, f"planar joint {quoted(name)} moves in the x-y plane of its frame, whatever its axis says")
             try:
                 found = self._kinds[key] = KINDS[kind](direction)
@@ -168,19 +168,19 @@ class Robot:
         return found
 
     def _axis(self, name: str, element: Element, parts: Mapping[str, Element]) -> Element | None:
-        """Its <axis>; of several the first, as other readers have it, unless ``strict``."""
+        """The <axis> of a joint; the first of several, as in other readers, unless ``strict``."""
         axis = parts.get("axis")
         if axis is None or len(parts) == len(element.children):
             return axis
         found = [child for child in element.children if child.tag == "axis"]
         if len(found) > 1:
             if self.strict:
-                element.child("axis")  # says that there are two
+                element.child("axis")  # raises the error for two
             warn(found[1], f"joint {quoted(name)} has a second <axis>, which is left out")
         return found[0]
 
     def _limits_of(self, name: str, kind: str, joint: Joint, element: Element, parts: Mapping[str, Element]) -> Limits:
-        """Its limits; joints of the same ones share one object."""
+        """The limits of a joint; joints with the same limits share one object."""
         limit, dynamics = parts.get("limit"), parts.get("dynamics")
         said = kind, *(limit.flat if limit else ("",)), "\1", *(dynamics.flat if dynamics else ())
         key = "\0".join(said)
@@ -195,7 +195,7 @@ class Robot:
     def _numbers(
         self, name: str, kind: str, element: Element, limit: Element | None, dynamics: Element | None
     ) -> tuple[float, float, float, float, float, float, bool]:
-        """Lower, upper, velocity, effort, damping and friction; and whether there was a warning to give."""
+        """Lower, upper, velocity, effort, damping and friction; and whether there is something to warn of."""
         lower, upper, velocity, effort, damping, friction = -inf, inf, inf, inf, 0.0, 0.0
         if kind == "fixed":
             return lower, upper, velocity, effort, damping, friction, False
@@ -210,7 +210,7 @@ class Robot:
                     if self.strict:
                         raise limit.error(message)
                     warn(limit, f"{message}; it has no limits")
-                    lower, upper, warned = -inf, inf, True  # Bullet's sign for none
+                    lower, upper, warned = -inf, inf, True  # Bullet's convention for no limits
         elif kind in ("revolute", "prismatic"):
             warn(element, f"{kind} joint {quoted(name)} has no <limit>; it is read as without limits")
             warned = True
@@ -220,7 +220,7 @@ class Robot:
 
 
 class _Rows:
-    """The numbers of elements, or of a few together, as rows of an array; those of the same text share a row."""
+    """The numbers of elements, or of groups of elements, as rows of an array; those with the same text share a row."""
 
     def __init__(self, *wanted: Sequence[Wanted]) -> None:
         self._wanted = wanted
@@ -230,7 +230,7 @@ class _Rows:
 
     def number(self, *elements: Element) -> int:
         """The row of these elements."""
-        key = "\1".join(["\0".join(element.flat) for element in elements])  # letters that XML does not have
+        key = "\1".join(["\0".join(element.flat) for element in elements])  # separators that cannot occur in XML
         number = self._known.get(key)
         if number is None:
             number = self._known[key] = len(self._known)
@@ -254,7 +254,7 @@ class _Rows:
 
 
 def origin_placements(robot: Robot) -> list[Transform]:
-    """The places of joints on their parents, by their numbers."""
+    """The distinct placements of joints on their parents."""
     numbers = robot.origins.numbers()
     places = placements(numbers[:, :3], numbers[:, 3:])
     for k in np.flatnonzero((np.abs(numbers[:, 3:]) > LARGEST_ANGLE).any(axis=1)).tolist():
@@ -263,12 +263,12 @@ def origin_placements(robot: Robot) -> list[Transform]:
             as_placement(f"joint {joint.name!r}", places[k])
         except ModelError as error:
             raise joint.element.error(str(error)) from None
-    return [*places, IDENTITY]  # whose number is -1
+    return [*places, IDENTITY]  # at index -1
 
 
 def link_inertias(robot: Robot, names: Mapping[str, str], unjudged: Container[str] = ()) -> list[Inertia]:
     """The inertia of each link, about its frame, zero where there is no <inertial>, in the order of ``names``, which
-    are those of links' bodies. Those of ``unjudged`` ones, parts of other bodies, may be any.
+    are those of links' bodies. Those of ``unjudged`` links, parts of other bodies, need not be valid by themselves.
     """
     numbers = robot.solids.numbers()
     mass, second, place = numbers[:, 0], numbers[:, 1:7], numbers[:, 7:]
@@ -287,7 +287,7 @@ def link_inertias(robot: Robot, names: Mapping[str, str], unjudged: Container[st
 
 
 def _nowhere() -> Element:
-    """An <origin> that says nothing, for inertias that have none."""
+    """An empty <origin>, for inertias without one."""
     origin = Element.__new__(Element)
     origin.path, origin.tag, origin.line, origin.column, origin.flat, origin.children = "", "origin", 1, 1, [], NONE
     return origin

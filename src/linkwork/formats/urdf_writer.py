@@ -1,7 +1,8 @@
 """A Model as a URDF file.
 
-URDF says what it can say, so that other programs read the file; what it has no words for (gravity, rotors, infinite
-limits, the last digits of a rotation) stands in one element at the end, which they pass over: ``urdf_extension``.
+As much as possible is written as plain URDF, so that other programs can read the file. Data that URDF cannot express
+(gravity, armature, infinite limits, the last digits of a rotation) are in one element at the end, which they ignore:
+``urdf_extension``.
 """
 
 from __future__ import annotations
@@ -32,19 +33,20 @@ _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 def save(model: Model, path: str | os.PathLike[str]) -> Path:
     """Write a mechanism to a URDF file, which ``lw.load`` reads back equal: ``lw.load(path) == model``.
 
-    Other programs read the same tree, masses, limits and mimic joints. What URDF has no words for stands in an element
-    ``<linkwork>`` at the end of the file, which they pass over. Looks are no part of a Model, so none are written.
+    Other programs read the same tree, masses, limits and mimic joints. Data that URDF cannot express are in an element
+    ``<linkwork>`` at the end of the file, which they ignore. ``model.geometry`` is not written.
 
     Args:
         model: the mechanism. URDF has revolute, prismatic, fixed, planar and free joints; spherical, universal,
-            cylindrical and helical ones are floating in the file, with a warning: other programs read them as free.
-        path: of the file, which ends in ".urdf"; one that is there is replaced.
+            cylindrical and helical joints are floating joints in the file, with a warning: other programs read them as
+            free.
+        path: of the file, which must end in ".urdf"; an existing file is replaced.
 
     Returns:
         The path.
 
     Raises:
-        ModelError: if a joint is of a class of your own, or a name is one that XML cannot hold; it is named.
+        ModelError: if a joint is of a user-defined class, or XML cannot hold a name; it names the joint or the name.
         FileError: if the file cannot be written.
 
     Warns:
@@ -132,10 +134,10 @@ class _Writer:
         yield "</joint>"
 
     def extra_links(self) -> Iterator[tuple[str, str, Frame]]:
-        """Frames that are no body's or joint's own, each as a link on a fixed joint: both names, and where it is.
+        """Frames other than those of bodies and joints, each as a link on a fixed joint: both names, and the frame.
 
-        A link that became a part of its carrier lies where its joint lies. A place that somebody has named gets a joint
-        of the same name.
+        A link that was merged into its parent has the frame of its joint. A frame named by the user gets a joint of the
+        same name.
         """
         own = {WORLD, self.root, *self.model.body_names, *self.model.joint_names}
         others = [frame for frame in self.model.frames if frame.name not in own]
@@ -159,7 +161,7 @@ class _Writer:
 
 
 def _mimics(model: Model) -> dict[str, Coupling]:
-    """The couplings that URDF can say: one for each joint that follows another, none in a circle."""
+    """The couplings that URDF can express: at most one for each follower, without cycles."""
     found: dict[str, Coupling] = {}
     plain = {body.joint_name for body in model.bodies if isinstance(body.joint, Revolute | Prismatic)}
     for each in model.constraints:
@@ -203,7 +205,7 @@ def _link(called: str, inertia: Inertia) -> Iterator[str]:
 
 
 def _limits(body: Body, kind: str) -> Iterator[str]:
-    """URDF has one number for a joint: where those of its degrees of freedom differ, it has none."""
+    """URDF has one number for a joint; limits that differ between its degrees of freedom are omitted."""
     limits = body.limits
     if kind == "fixed":
         return
@@ -211,7 +213,7 @@ def _limits(body: Body, kind: str) -> Iterator[str]:
     if kind in ("revolute", "prismatic"):
         words = {"lower": limits.lower[0], "upper": limits.upper[0]}
     effort, velocity = (_same(values, math.inf) for values in (limits.effort, limits.velocity))
-    if words or min(effort, velocity) < math.inf:  # other readers want both
+    if words or min(effort, velocity) < math.inf:  # other readers require both
         words |= {"effort": effort, "velocity": velocity}
         written = " ".join(f'{key}="{max(-LARGEST, min(LARGEST, value))!r}"' for key, value in words.items())
         yield f"  <limit {written}/>"
@@ -230,7 +232,7 @@ def _origin(place: Vec3, turn: Mat3) -> str:
 
 
 def _angles(turn: Mat3) -> Vec3:
-    """Roll, pitch and yaw: of the many that there are with the nose straight up or down, those without roll."""
+    """Roll, pitch and yaw; at a pitch of ±90° the solution without roll."""
     level = math.hypot(turn.xx, turn.yx)
     pitch = math.atan2(-turn.zx, level)
     if level < 1e-9:
@@ -243,7 +245,7 @@ def _numbers(vector: Vec3) -> str:
 
 
 def _text(what: str, name: str) -> str:
-    """A name as an attribute."""
+    """A name as an XML attribute."""
     if not name:
         raise ModelError(f"{what} without a name cannot be written to a file; model.renamed gives it one")
     if _NO_XML.search(name):

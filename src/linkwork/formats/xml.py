@@ -1,8 +1,8 @@
-"""A small strict XML reader: elements with their attributes and places, nothing of the language that reaches outside.
+"""A small strict XML reader: elements with their attributes and locations, without access to anything else.
 
-Model files need elements and attributes. Document types, entities and external references are refused by expat's
-handlers, nesting and size are bounded, and only the file that was asked for is opened. Whatever is wrong becomes a
-``FormatError`` with file, line and column.
+Model files need elements and attributes. Document types, entities and external references are rejected by expat's
+handlers, nesting and size are bounded, and only the given file is opened. Every error is a ``FormatError`` with file,
+line and column.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from linkwork.files import open_regular
 MAX_BYTES = 64 * 2**20
 MAX_ELEMENTS = 2_500_000
 MAX_DEPTH, MAX_DEPTH_OF_BODIES = 100, 499
-"""Elements in each other: in MJCF bodies are, and MuJoCo's own reader takes no more than so many."""
+"""Nesting depth of elements: bodies of MJCF are nested, and MuJoCo's own reader has this limit."""
 MAX_MAGNITUDE = 1e15
-"""Lengths, masses and inertias above this are nonsense, and their products would overflow."""
+"""Lengths, masses and inertias above this are invalid: their products would overflow."""
 
 NONE: list[Any] = []
-"""The children of all elements that have none; never changed."""
+"""The shared list of children of all elements without any; never changed."""
 
 _LARGEST = sys.float_info.max
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
@@ -47,7 +47,7 @@ _UNSAFE = {
 
 
 class Element:
-    """An element, where it begins (line and column from 1), and what it holds; text between elements is left out."""
+    """An element, its location (line and column from 1), and its content; text between elements is ignored."""
 
     __slots__ = ("children", "column", "flat", "line", "path", "tag")
     path: str
@@ -55,11 +55,11 @@ class Element:
     flat: list[str]
     line: int
     column: int
-    children: list[Element]  # one of its own only where there are any: most elements have none
+    children: list[Element]  # a list of its own only where there are any: most elements have none
 
     @property
     def attributes(self) -> dict[str, str]:
-        """Values by name; kept as a flat list, which takes half the memory."""
+        """Values by name; stored as a flat list, which takes half the memory."""
         return dict(zip(self.flat[::2], self.flat[1::2], strict=True))
 
     def get(self, attribute: str) -> str | None:
@@ -73,7 +73,7 @@ class Element:
         return None
 
     def error(self, message: str) -> FormatError:
-        """An error of this element."""
+        """An error at this element."""
         return FormatError(message, self.path, self.line, self.column, shortened(self.tag))
 
     def walk(self) -> Iterator[Element]:
@@ -85,7 +85,7 @@ class Element:
             stack.extend(reversed(element.children))
 
     def child(self, tag: str) -> Element | None:
-        """The only child of that tag, or None; a second one is an error, because it is not clear which holds."""
+        """The only child of that tag, or None; a second one is an error, because it is ambiguous."""
         found = None
         for child in self.children:
             if child.tag == tag:
@@ -95,7 +95,7 @@ class Element:
         return found
 
     def parts(self, *tags: str) -> dict[str, Element]:
-        """The children by their tags; of these, a second one is an error."""
+        """The children by their tags; a second child of one of ``tags`` is an error."""
         found = {child.tag: child for child in self.children}
         if len(found) < len(self.children):
             for tag in tags:
@@ -103,14 +103,14 @@ class Element:
         return found
 
     def need(self, tag: str) -> Element:
-        """The only child of that tag."""
+        """The only child of that tag, which is required."""
         found = self.child(tag)
         if found is None:
             raise self.error(f"it has no <{tag}>")
         return found
 
     def word(self, attribute: str) -> str:
-        """An attribute that must be there and not be empty."""
+        """The value of a required attribute that must not be empty."""
         flat = self.flat
         value = flat[1] if flat and flat[0] == attribute else self.get(attribute)  # most often the first
         if not value:
@@ -120,7 +120,7 @@ class Element:
     def numbers(
         self, attribute: str, count: int, default: Sequence[float] | None = None, most: float = _LARGEST
     ) -> list[float]:
-        """An attribute of so many finite numbers, of a magnitude up to ``most``."""
+        """``count`` finite numbers of an attribute, of a magnitude up to ``most``."""
         value = self.get(attribute)
         if value is None:
             if default is None:
@@ -137,7 +137,7 @@ class Element:
             if not -most <= number <= most:
                 break
         else:
-            if value.isascii() and "_" not in value:  # else it is finite, but in letters that only Python knows
+            if value.isascii() and "_" not in value:  # otherwise finite, but in digits that only Python accepts
                 return numbers
         if not all(map(_NUMBER.fullmatch, words)) or not all(map(math.isfinite, numbers)):
             raise self._no_numbers(attribute, words)
@@ -149,11 +149,11 @@ class Element:
         return self.error(f"attribute {attribute!r} must be finite numbers, but has {quoted(word)}{hint}")
 
     def measures(self, attribute: str, count: int, default: Sequence[float] | None = None) -> list[float]:
-        """Numbers that are computed with, and so must have a sane size."""
+        """Physical quantities, whose magnitude is bounded."""
         return self.numbers(attribute, count, default, MAX_MAGNITUDE)
 
     def number(self, attribute: str, default: float | None = None) -> float:
-        """An attribute of one finite number."""
+        """One finite number of an attribute."""
         value = self.get(attribute)
         if value is not None and value.isascii() and "_" not in value:
             try:
@@ -166,21 +166,21 @@ class Element:
 
 
 Wanted = tuple[str, int, Sequence[float] | None]
-"""An attribute, how many numbers it has, and those where it is missing; None where it must be there."""
+"""An attribute, the count of its numbers, and their default; None if it is required."""
 _BLOCK = 1024
 
 
 def table(elements: Sequence[Element], wanted: Sequence[Wanted]) -> NDArray[np.float64]:
-    """The measures of many elements, a row each, in the order of what is wanted: what ``Element.measures`` gives."""
+    """The measures of many elements, a row each, in the order of ``wanted``: the results of ``Element.measures``."""
     rows = np.empty((len(elements), sum(count for _, count, _ in wanted)))
-    alike: dict[tuple[str, ...], list[int]] = {}  # elements of the same attributes
+    alike: dict[tuple[str, ...], list[int]] = {}  # elements with the same attributes
     for k, element in enumerate(elements):
         alike.setdefault(tuple(element.flat[::2]), []).append(k)
     for names, members in alike.items():
         for first in range(0, len(members), _BLOCK):
             some = members[first : first + _BLOCK]
             block = _together([elements[k].flat for k in some], names, wanted)
-            if block is None:  # one by one: it says what is wrong
+            if block is None:  # one by one, to report the error
                 each = ([elements[k].measures(*one) for one in wanted] for k in some)
                 block = np.array([[x for numbers in row for x in numbers] for row in each])
             rows[some] = block
@@ -190,7 +190,7 @@ def table(elements: Sequence[Element], wanted: Sequence[Wanted]) -> NDArray[np.f
 def _together(
     flats: Sequence[list[str]], names: tuple[str, ...], wanted: Sequence[Wanted]
 ) -> NDArray[np.float64] | None:
-    """The numbers of elements that have the same attributes, all at once; None if anything is wrong."""
+    """The numbers of elements that have the same attributes, all at once; None if there is any error."""
     columns = []
     for name, count, usual in wanted:
         if name in names:
@@ -215,15 +215,16 @@ def _together(
 
 
 Taking = Mapping[str, Callable[[Element], Callable[[Element], None]]]
-"""By the tag of a root: what is given the root, and gives a function that takes its children, each as soon as it has
-ended and instead of the root. So a large file need not be in memory as a whole."""
+"""By the tag of a root: a function of the root, which returns a function that processes its children, each as soon as
+it has ended; they are then not added to the root. So a large file need not be in memory as a whole.
+"""
 
 
 def read(path: str, regular: bool = False, strict: bool = False, taking: Taking | None = None) -> Element:
-    """The root element of a file, which must be a regular one where no user has named it."""
+    """The root element of a file; ``regular``: it must be a regular file, as no user has named it."""
     try:
         with open_regular(path) if regular else open(path, "rb") as file:
-            parts = iter(partial(file.read, 2**20), b"")  # memory for what is there, not for what may be
+            parts = iter(partial(file.read, 2**20), b"")  # memory for the data that there is, not for a declared size
             data = b"".join(islice(parts, MAX_BYTES // 2**20 + 1))
     except OSError as error:
         raise FormatError(f"cannot read the file: {error.strerror or error}", path) from None
@@ -235,9 +236,9 @@ def read(path: str, regular: bool = False, strict: bool = False, taking: Taking 
 def parse(
     data: bytes, path: str, strict: bool = False, texts: dict[Element, str] | None = None, taking: Taking | None = None
 ) -> Element:
-    """The root element of the bytes of a file; ``path`` is for messages, ``texts`` gets what stands in elements. Blanks
-    before the XML declaration are none of XML, but other readers overlook them; so do we, with a warning, unless
-    ``strict``.
+    """The root element of the bytes of a file; ``path`` is for messages, ``texts`` receives the text in elements.
+    Blanks before the XML declaration are invalid, but other readers ignore them; so does this one, with a warning,
+    unless ``strict``.
     """
     if len(data) > MAX_BYTES:
         raise FormatError(f"the file has more than {MAX_BYTES // 2**20} MiB", path)
@@ -251,12 +252,12 @@ def parse(
     warn_caller(f"{path}:1:1: there are blanks before the XML declaration")
     declared = re.match(rb"<\?xml[^>]*\?>", begins)
     end = declared.end() if declared else 0
-    # the declaration is blanked out, so that lines and columns stay those of the file
+    # the declaration is replaced by blanks, so that lines and columns remain those of the file
     return _Reader(path, texts, taking or {}).root_of(blank + b" " * end + begins[end:])
 
 
 def shortened(name: str) -> str:
-    """A name as messages show it: a file may hold one of a megabyte."""
+    """A name as shown in messages: a file may have one of a megabyte."""
     return name if len(name) <= 60 else f"{name[:57]}..."
 
 
@@ -266,7 +267,7 @@ def quoted(name: str) -> str:
 
 
 def attribute(text: str) -> str:
-    """A text as the value of an attribute, in quotation marks of the kind that it has none of."""
+    """A text as the value of an attribute, in quotation marks that it does not contain."""
     escaped = text.translate(_ESCAPED)
     if '"' in text and "'" not in text:
         return f"'{escaped}'"
@@ -276,7 +277,7 @@ def attribute(text: str) -> str:
 class _Reader:
     def __init__(self, path: str, texts: dict[Element, str] | None, taking: Taking) -> None:
         self.path, self.texts, self.taking = path, texts, taking
-        self.open = [Element()]  # what holds the root, then the elements that have begun and not ended
+        self.open = [Element()]  # the holder of the root, then the elements in progress
         self.open[0].children = []
         parser = self.parser = expat.ParserCreate("utf-8")
         parser.ordered_attributes = True
@@ -288,7 +289,7 @@ class _Reader:
             setattr(parser, handler, self.refusing(message))
 
     def handlers(self) -> tuple[Callable[[str, list[str]], None], Callable[[str], None]]:
-        """What is called where an element begins and ends: functions over local variables, since files are large."""
+        """The handlers of an element's beginning and end: functions over local variables, since files are large."""
         path, parser, begun, new, pop = self.path, self.parser, self.open, Element.__new__, self.open.pop
         count = last = 0
         take: Callable[[Element], None] | None = None
@@ -329,16 +330,17 @@ class _Reader:
             self.feed(data)
         except expat.ExpatError as error:
             raise self.error(expat.ErrorString(error.code), error.lineno, error.offset + 1) from None
-        finally:  # handlers and parser hold each other, and with them all elements
+        finally:  # handlers and parser reference each other, and with them all elements
             self.parser.StartElementHandler = self.parser.EndElementHandler = None
             del self.parser
-        return self.open[0].children[0]  # expat has refused a file without an element
+        return self.open[0].children[0]  # expat has rejected a file without an element
 
     def feed(self, data: bytes) -> None:
-        """Give expat the text, a document type alone.
+        """Pass the text to expat, up to a document type first.
 
-        An exception of a handler takes effect only when Parse returns, and until then an old expat would go on to
-        expand entities. So nothing behind a document type's first bracket is fed before its handler has had its say.
+        An exception of a handler takes effect only when Parse returns, and until then an old expat would continue to
+        expand entities. So nothing after the first bracket of a document type is passed before its handler has been
+        called.
         """
         begin = data.find(b"<!DOCTYPE")
         if begin < 0:
@@ -346,7 +348,7 @@ class _Reader:
             return
         self.parser.Parse(data[:begin], False)
         for _ in range(100):
-            if self.open[0].children:  # past the place for a document type: expat refuses any further one
+            if self.open[0].children:  # a document type can no longer follow: expat rejects it
                 break
             closing = re.compile(rb"[>\[]").search(data, begin)
             end = closing.end() if closing else len(data)
@@ -372,7 +374,7 @@ class _Reader:
 
 
 def _as_utf8(data: bytes, path: str) -> bytes:
-    """The file in the one encoding that the parser is told: what it declares must be known and must be true."""
+    """The file in UTF-8, as the parser expects it: the declared encoding must be supported and correct."""
     encoding = next((name for mark, name in _MARKS if data.startswith(mark)), None)
     if encoding is None:
         data = data.removeprefix(b"\xef\xbb\xbf")

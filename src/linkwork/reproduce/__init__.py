@@ -1,9 +1,9 @@
-"""Experiments of the papers done again, and what these left open: pictures, data and a summary in one folder.
+"""Experiments of the papers repeated, and questions that these left open: figures, data and a summary in one folder.
 
-pictures, tables, markdown, clock, counting, steps, longest_path, schedule, truth and rounding are what experiments
-share. Each experiment is a package that offers ``measure`` (plain data that JSON can hold), ``draw`` (pictures of
-them), ``summarise`` (tables of them on the console) and ``tables`` (those of its page, by their places there; the one
-of "claims" says what the paper claims and what was found).
+pictures, tables, markdown, clock, counting, steps, longest_path, schedule, truth and rounding are shared by the
+experiments. Each experiment is a package with ``measure`` (returns plain data that JSON can hold), ``draw`` (figures of
+them), ``summarise`` (tables of them on the console) and ``tables`` (those of its page, by their places there; the table
+"claims" compares the paper's claims with the results).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from linkwork.reproduce import closed_chains, constraint_force, operational_iner
 
 
 class Experiment(Protocol):
-    """What an experiment offers."""
+    """The interface of an experiment."""
 
     def measure(self, quick: bool, say: Callable[[str], None]) -> dict[str, Any]: ...
 
@@ -35,6 +35,6 @@ EXPERIMENTS: dict[str, Experiment] = {
     "constraint-force": constraint_force,
     "closed-chains": closed_chains,
 }
-"""By the names that the command line takes."""
+"""The experiments by their names on the command line."""
 
 __all__ = ["EXPERIMENTS", "Experiment"]

@@ -1,6 +1,6 @@
 """Times of algorithms' machine code on the same states: one state at a time, on one lane of one thread, best of many.
 
-The code runs over many states in one call, so that the way from Python into it does not count.
+The code runs over many states in one call, so that the overhead of the call from Python is negligible.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from linkwork.engine.spaces import size
 from linkwork.model import Frame, Model
 
 _BODIES, _RESULTS = 4096, 200_000
-"""Of all states of a call: enough that the way into it does not count, and few enough for the cache."""
+"""Limits on all states of a call: enough to make the overhead of the call negligible, and few enough for the cache."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """Times are the best of ``rounds`` turns, each of about ``seconds``, in each of ``sweeps`` over all cases: a slow
-    spell of the machine may outlast a case.
+    """Times are the best of ``rounds`` rounds, each of about ``seconds``, in each of ``sweeps`` over all cases: a slow
+    phase of the machine may outlast a case.
     """
 
     sweeps: int
@@ -50,7 +50,7 @@ def race(
     frames: Sequence[Frame] = (),
     given: Mapping[str, Array] | None = None,
 ) -> dict[str, float | None]:
-    """Seconds for one state of each runner; None where its result was not that of the first.
+    """Seconds for one state of each runner; None if its result differs from that of the first.
 
     ``given`` has arguments that are the same for all states. All runners take the same arguments.
     """
@@ -70,7 +70,7 @@ def race(
 
 
 def best(contestants: dict[str, Contestant], rounds: int, seconds: float) -> dict[str, float | None]:
-    """Seconds for one state of each contestant on one thread; None where its result was not that of the first."""
+    """Seconds for one state of each contestant on one thread; None if its result differs from that of the first."""
     first, *rest = contestants
     set_threads(1)
     try:
@@ -81,7 +81,7 @@ def best(contestants: dict[str, Contestant], rounds: int, seconds: float) -> dic
 
 
 def machine_code(runner: Runner, model: Model, frames: Sequence[Frame] = ()) -> Callable[..., Array]:
-    """What maps arrays (states, numbers) of the arguments, as q, v and tau, to the result, on one lane."""
+    """A function from arrays (states, numbers) of the arguments, as q, v and tau, to the result, on one lane."""
     function = plan_for(Task(runner.algorithm, model, ("f_ext",), frames), form=runner.form, lanes=1)
 
     def call(*arguments: Array) -> Array:
@@ -92,8 +92,8 @@ def machine_code(runner: Runner, model: Model, frames: Sequence[Frame] = ()) -> 
 
 
 def crossover(x: Sequence[float], slow: Sequence[float | None], fast: Sequence[float | None]) -> float | None:
-    """From where on ``slow`` takes longer than ``fast``: between two points on a straight line, the first point if
-    it does so everywhere, None if it does not at the end.
+    """The point from which on ``slow`` takes longer than ``fast``: interpolated linearly, the first point if it does so
+    everywhere, None if it does not at the end.
     """
     gaps = [(at, s - f) for at, s, f in zip(x, slow, fast, strict=True) if s is not None and f is not None]
     if not gaps or gaps[-1][1] < 0.0:

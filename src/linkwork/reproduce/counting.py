@@ -1,8 +1,9 @@
-"""How many operations an algorithm takes: as its text has them, and as machine code has them for one mechanism.
+"""The number of operations of an algorithm: as written, and in machine code for one mechanism.
 
-As written, every operation of the text counts, be it a multiplication by a zero of the geometry: the cost of a program
-that does not know its mechanism, as the papers'. Folded, the mechanism's numbers are constants, and what they make
-superfluous is gone; so is what two places compute alike. What only chooses between two numbers does not count.
+As written, every operation of the algorithm's source counts, even a multiplication by a zero of the geometry: the cost
+of a program that does not know its mechanism, as in the papers. Folded, the mechanism's numbers are constants, and
+operations that they make redundant are removed, as are common subexpressions. Operations that only choose between two
+numbers do not count.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ KINDS = {
     "square root": ("sqrt",),
     "sine, cosine": ("sin", "cos"),
 }
-"""The kinds that are told apart, with their names in the intermediate code."""
+"""The kinds of operations counted separately, with their names in the intermediate code."""
 
 
 def as_written(algorithm: Algorithm, model: Model, frames: Sequence[Frame] = ()) -> dict[str, int]:
-    """Operations of each kind for one state without external forces, and the frames that are asked about."""
+    """Operations of each kind for one state without external forces, for the given frames."""
     found: Counter[str] = Counter()
 
     def number(_: float) -> Counted:
@@ -57,7 +58,7 @@ def _by_kind(found: Counter[str]) -> dict[str, int]:
 
 
 class Counted:
-    """A scalar without a value, which counts what is done to it."""
+    """A scalar without a value, which counts the operations on it."""
 
     __slots__ = ("found",)
 

@@ -1,4 +1,4 @@
-"""The longest chain of operations that need each other's results, as written: the time on any number of processors."""
+"""The longest path of dependent operations, as written: the time on any number of processors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _depth(number: Any) -> int:
 
 
 class Depth:
-    """A scalar without a value, which knows how many operations it comes after; choosing between two takes none."""
+    """A scalar without a value that knows the length of the path to it; choosing between two numbers costs nothing."""
 
     __slots__ = ("depth",)
 

@@ -1,4 +1,4 @@
-"""Tables of a page in Markdown, made of measured data: what a page says is what its command found."""
+"""Tables of a page in Markdown, generated from measured data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ METHODS = {
     "virtual_work": "virtual work",
     "constraint_force": "constraint force",
 }
-"""What methods are called on pages."""
+"""The names of methods on pages."""
 
 
 def table(heading: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -26,7 +26,7 @@ def table(heading: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def across(corner: str, columns: Sequence[Any], lines: Mapping[str, Sequence[Any]], form: str) -> str:
-    """A row for each line, a column for each value of what it goes over."""
+    """A row for each line, a column for each value of the independent variable."""
     rows = [
         [METHODS.get(name, name), *(None if x is None else format(x, form) for x in line)]
         for name, line in lines.items()
@@ -35,7 +35,7 @@ def across(corner: str, columns: Sequence[Any], lines: Mapping[str, Sequence[Any
 
 
 def measured_on(data: Mapping[str, Any]) -> str:
-    """Where and of what the data are."""
+    """The machine and the version of the data."""
     machine = data["machine"]
     return (
         f"Measured on {machine['cores']} cores of {machine['cpu']} ({machine['lanes']} lanes, load {machine['load']} "

@@ -11,20 +11,20 @@ from linkwork.pictures import figure, write
 __all__ = ["Styles", "figure", "lines", "save"]
 
 Styles = dict[str, dict[str, Any]]
-"""How lines look, by the names of methods."""
+"""Styles of lines, by the names of methods."""
 
 
 def save(figure: Any, folder: Path, name: str) -> list[Path]:
-    """The figure as PNG and as SVG."""
+    """Write the figure as PNG and as SVG."""
     png = write(figure, folder / f"{name}.png", dpi=100)
-    figure.set_layout_engine("none")  # as it was found for the first file: finding it takes longest
+    figure.set_layout_engine("none")  # keep the layout of the first file: computing it takes longest
     return [png, write(figure, folder / f"{name}.svg", "figure", metadata={"Date": None})]
 
 
 def lines(
     styles: Styles, axes: Any, x: Sequence[float], values: Mapping[str, Sequence[Any]], scale: float, log: str = ""
 ) -> None:
-    """A line for each method, some of the axes logarithmic; None is left out."""
+    """A line for each method, with axes logarithmic as ``log`` says; None is omitted."""
     if "x" in log:
         axes.set_xscale("log")
     if "y" in log:

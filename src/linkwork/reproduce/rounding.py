@@ -26,16 +26,17 @@ Method = Callable[[Array, Array, Array], Array]
 """q̈ of one state from q, v and τ."""
 
 HINGES = [Revolute("z"), Revolute("y")]
-"""Of a chain that leaves the plane."""
+"""The joints of a chain that leaves the plane."""
 FEW = 100
-"""Bodies: with no more, code is not worth compiling."""
+"""Bodies up to which compiling code does not pay off."""
 _BODIES = 3000
-"""Of all states of a mechanism, if it is not longer: 50 digits take a millisecond or more for each."""
+"""Limit on the bodies of all states of a mechanism, if it is not longer: 50 digits take a millisecond or more for each.
+"""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism for each size, or for each ratio of its links, and what states of it are like."""
+    """A mechanism for each size, or for each ratio of its links, and the distribution of its states."""
 
     label: str
     axis: str
@@ -46,7 +47,7 @@ class Case:
 
 
 def lighter(model: Model, bodies: set[int], ratio: float) -> Model:
-    """The model with some bodies' inertias divided by a ratio."""
+    """The model with the inertias of some bodies divided by a ratio."""
     return replace(
         model,
         bodies=tuple(
@@ -59,9 +60,10 @@ def lighter(model: Model, bodies: set[int], ratio: float) -> Model:
 def errors(
     case: Case, values: Sequence[float], methods: Callable[[Model], Mapping[str, Method]], states: int, say: Say
 ) -> dict[str, Any]:
-    """The worst error of each method at each size or ratio; None where a method was not asked or gave no number.
+    """The worst error of each method at each size or ratio; None where a method was not run or gave a non-finite
+    result.
 
-    ``methods`` are those that a mechanism is asked with; ``states`` are fewer on long mechanisms.
+    ``methods`` returns those to run for a mechanism; ``states`` are fewer on long mechanisms.
     """
     found: dict[str, list[float | None]] = {}
     for place, value in enumerate(values):
@@ -102,6 +104,6 @@ def interpreted(algorithm: Algorithm, model: Model) -> Method:
 
 
 def compiled(algorithm: Algorithm, model: Model) -> Method:
-    """The same by rolled machine code, which gives the same bits."""
+    """The same by rolled machine code, whose results are identical to the last bit."""
     code = machine_code(Runner(algorithm, "rolled"), model)
     return lambda q, v, tau: code(q[None], v[None], tau[None])[0]

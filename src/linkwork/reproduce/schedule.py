@@ -1,10 +1,10 @@
-"""An algorithm on a machine of many processors that send each other messages: recorded once, then run in simulation.
+"""An algorithm on a machine of many processors that exchange messages: recorded once, then simulated.
 
-What is recorded are tasks, the turns of the text's parallel loops and what comes between these loops, each with its
-operations as written and the numbers that it reads of what other tasks stored. A task runs where its body is: a chain
-lies on the processors in stretches of equal length. It starts when its processor has done what came before, and when
-all messages are there; a number that another processor has found arrives a latency and its share of the bandwidth after
-it was. So nothing waits for a step as a whole, and computing goes on while messages travel.
+The recorded tasks are the iterations of the algorithm's parallel loops and the code between these loops, each with its
+operations as written and the numbers that it reads from other tasks. A task runs on the processor of its body: a chain
+is distributed over the processors in segments of equal length. It starts when its processor has finished earlier tasks
+and all messages have arrived; a number computed by another processor arrives after a latency and its share of the
+bandwidth. So there is no barrier after a step, and computation overlaps communication.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from linkwork.model.tree import Tree
 from linkwork.reproduce.counting import Counted
 
 BYTES = 8
-"""Of a number."""
+"""The size of a number."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Processors of ``rate`` operations a second; a message takes ``latency`` seconds and its bytes over ``bandwidth``
-    (bytes a second), which is each processor's own, or all processors' together if it is ``shared``.
+    """Processors of ``rate`` operations per second; a message takes ``latency`` seconds and its bytes over
+    ``bandwidth`` (bytes per second), which is each processor's own, or that of all processors together if it is
+    ``shared``.
     """
 
     name: str
     most: int
-    """Processors that there are."""
+    """The number of processors."""
     rate: float
     latency: float = 0.0
     bandwidth: float = float("inf")
@@ -43,7 +44,7 @@ class Machine:
     sources: tuple[str, ...] = ()
 
     def message(self, numbers: int, processors: int) -> float:
-        """Seconds that a message of so many numbers takes."""
+        """Seconds for a message of ``numbers`` numbers."""
         own = self.bandwidth / processors if self.shared else self.bandwidth
         return self.latency + BYTES * numbers / own
 
@@ -71,8 +72,8 @@ MACHINES = (FREE, GPU, CLUSTER)
 
 @dataclass
 class Task:
-    """Where on the chain it is (0 to 1; None where only one processor is at work), its operations, and how many numbers
-    it reads of each earlier task.
+    """The place of a task on the chain (0 to 1; None if only one processor is at work), its operations, and how many
+    numbers it reads from each earlier task.
     """
 
     place: float | None
@@ -82,7 +83,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Seconds that a run takes, and what part of the path that decides it are messages."""
+    """Seconds of a run, and the share of messages in its critical path."""
 
     seconds: float
     waiting: float
@@ -108,8 +109,8 @@ def record(algorithm: Algorithm, model: Model) -> list[Task]:
 
 
 def run(tasks: list[Task], machine: Machine, processors: int) -> Outcome:
-    """How long a machine takes with so many of its processors."""
-    at, spent = [0.0] * processors, [0.0] * processors  # what each has done until when, and the messages on its path
+    """The time of a machine with this number of its processors."""
+    at, spent = [0.0] * processors, [0.0] * processors  # the time that each is busy until, and the messages on its path
     ends: list[tuple[int, float, float]] = []
     arrived: dict[tuple[int, int], float] = {}
     for task in tasks:
@@ -132,7 +133,7 @@ def run(tasks: list[Task], machine: Machine, processors: int) -> Outcome:
 
 
 class _Recorded(Field):
-    """A field that knows which task stored a value."""
+    """A field that records which task stored a value."""
 
     __slots__ = ("tree", "stored")
 
@@ -158,7 +159,7 @@ def _name(key: Any) -> Any:
 
 
 class _Recording(Tree):
-    """A tree that writes down the tasks of a text."""
+    """A tree that records the tasks of an algorithm."""
 
     def __init__(self, model: Model) -> None:
         self.found: Counter[str] = Counter()
@@ -167,12 +168,12 @@ class _Recording(Tree):
         super().__init__(model, (), lambda _: Counted(self.found))
 
     def begin(self, place: float | None) -> None:
-        """The task that is at work has ended, and another begins."""
+        """End the current task, and begin another."""
         total = self.found.total()
         self.tasks[-1].operations = total - self._before
         self._before = total
         if self.tasks[-1].place is None and not self.tasks[-1].operations and not self.tasks[-1].reads:
-            self.tasks[-1] = Task(place)  # nothing came between two loops
+            self.tasks[-1] = Task(place)  # there was nothing between two loops
         else:
             self.tasks.append(Task(place))
 

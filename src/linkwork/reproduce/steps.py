@@ -1,7 +1,7 @@
-"""How parallel an algorithm is: the steps of its text that must follow each other, and the operations in all.
+"""The parallelism of an algorithm: its sequential steps, and the total operations.
 
-A step is one loop ``tree.parallel(items)``, whose turns need nothing of each other: on as many processors as items it
-takes the time of its longest turn. Operations are counted as written, as in ``counting``.
+A step is one loop ``tree.parallel(items)``, whose iterations are independent: on as many processors as items it takes
+the time of its longest iteration. Operations are counted as written, as in ``counting``.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from linkwork.reproduce.counting import Counted
 
 @dataclass(frozen=True)
 class Steps:
-    """What each step in turn has: its number of items, its operations, and those of its longest turn."""
+    """For each step its number of items, its operations, and those of its longest iteration."""
 
     items: tuple[int, ...]
     operations: tuple[int, ...]
     longest: tuple[int, ...]
     alone: int
-    """Operations outside of all steps, one after the other."""
+    """Sequential operations outside all steps."""
 
     @property
     def depth(self) -> int:
-        """Steps that must follow each other."""
+        """The number of sequential steps."""
         return len(self.items)
 
     @property
     def work(self) -> int:
-        """Operations in all."""
+        """Operations in total."""
         return sum(self.operations) + self.alone
 
     @property
     def span(self) -> int:
-        """Operations that must follow each other, on as many processors as there are items."""
+        """Sequential operations, on as many processors as there are items."""
         return sum(self.longest) + self.alone
 
     def time(self, processors: int) -> int:
-        """Operations that must follow each other if the items of a step go round a number of processors."""
+        """Sequential operations if the items of a step are distributed over a number of processors."""
         rounds = (
             max(longest, -(-items // processors) * -(-operations // items))
             for items, operations, longest in zip(self.items, self.operations, self.longest, strict=True)
@@ -75,7 +75,7 @@ def steps(algorithm: Algorithm, model: Model) -> Steps:
 
 
 class _Counting(Tree):
-    """A tree that writes down what the turns of parallel loops cost."""
+    """A tree that records the cost of the iterations of parallel loops."""
 
     def __init__(self, model: Model, found: Counter[str]) -> None:
         super().__init__(model, (), lambda _: Counted(found))

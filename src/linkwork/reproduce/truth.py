@@ -1,4 +1,4 @@
-"""What rounding errors are measured against: the same text with 50 digits, the model's floats taken as exact."""
+"""The reference for rounding errors: the same algorithm with 50 digits, with the model's floats taken as exact."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Motion over time: a mechanism, what drives and holds it, and an integrator give states over time.
+"""Simulation: a model, its forces and constraints and an integrator give states over time.
 
-In: a model, a state or a batch of them, and what acts on the joints; ``arguments`` checks what both functions take.
-Out: from ``simulate`` a ``Trajectory``, one motion with any torque function, integrator, constraints and stops; from
-``rollout`` (in ``rollouts``) a ``Rollout``, many motions at once in machine code.
+``simulate`` returns a ``Trajectory``: one motion, with any torque function, integrator, constraints and joint stops.
+``rollout`` (in ``rollouts``) returns a ``Rollout``: many motions at once in machine code. ``arguments`` checks the
+arguments that both functions share.
 """
 
 from linkwork.simulation.rollouts import Rollout, rollout

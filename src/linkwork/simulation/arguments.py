@@ -1,7 +1,7 @@
-"""Arguments of a motion over time made into checked values, or a clear error.
+"""Checks of the arguments of ``lw.simulate`` and ``lw.rollout``.
 
-``lw.simulate`` and ``lw.rollout`` share these, so that both name the same mistake in the same words. Single numbers are
-checked by ``linkwork.arguments``, states by ``dynamics.arguments``.
+Both functions share these, so that they report the same mistake in the same words. Single numbers are checked by
+``linkwork.arguments``, states by ``dynamics.arguments``.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 
 _MOST_STEPS = 10**15
-"""Machine code counts in 64 bits."""
+"""The limit on the number of steps; machine code counts in 64 bits."""
 _NUMBERS = (float, int, np.floating, np.integer)
 
 
 def check_not_traced(name: str, *values: Any) -> None:
-    """Steps over time are no part of a function that ``lw.compile`` traces."""
+    """An error if a function that ``lw.compile`` traces calls a simulation."""
     if any(map(is_traced, values)):
         raise TracingError(f"{name} cannot be traced; call it with arrays, or trace a step of your own")
 
 
 def model_switch(name: str, value: Any) -> bool:
-    """True or False, for what the model has numbers of."""
+    """True or False, for a quantity whose values the model has."""
     return switch(
         name,
         value,
@@ -49,7 +49,7 @@ def model_switch(name: str, value: Any) -> bool:
 
 
 def time_steps(duration: Any, dt: Any) -> tuple[float, int]:
-    """The length of a step and the number of steps in a duration, which must be a multiple of it."""
+    """The time step and the number of steps in a duration, which must be a multiple of the step."""
     seconds("duration", duration)
     seconds("dt", dt)
     length, step = (value if isinstance(value, _NUMBERS) else float(value) for value in (duration, dt))
@@ -66,7 +66,7 @@ def time_steps(duration: Any, dt: Any) -> tuple[float, int]:
 
 
 def steps_over(rows: dict[str, int], steps: Any) -> int:
-    """The number of steps: the one given, or else that of the rows over time, which must agree with it."""
+    """The number of steps: the one given, or else the number of rows over time; the two must agree."""
     if steps is None:
         steps = next((count for count in rows.values() if count != 1), None)
     if steps is None:
@@ -82,7 +82,7 @@ def steps_over(rows: dict[str, int], steps: Any) -> int:
 
 
 def torque_table(model: Model, tau: Any, steps: int) -> Array:
-    """Joint forces (rows, nv) for one motion: a row for each step, or 1 for all. A last row for the end is fine."""
+    """Joint forces (rows, nv) of one motion: a row for each step, one for all, or one more, for the final state."""
     table = check_finite(model, "tau", "velocity", as_array(model, "tau", "velocity", tau))
     if table.ndim > 2:
         raise ArgumentError(
@@ -107,7 +107,7 @@ def _wrong_rows(name: str, rows: int, steps: int, hint: str = "") -> ArgumentErr
 
 
 def allocated(states: str, shapes: Sequence[tuple[int, ...]], record: int) -> list[Array]:
-    """Arrays for recorded states, whatever numbers are in them."""
+    """Uninitialised arrays for recorded states."""
     size, advice = 8.0 * sum(map(prod, shapes)), f"keep fewer by a larger record (it is {record})"
     check_memory(states, size, advice)
     try:
@@ -116,29 +116,29 @@ def allocated(states: str, shapes: Sequence[tuple[int, ...]], record: int) -> li
         raise not_enough_memory(states, size, advice) from None
 
 
-# What acts on the joints and bodies
+# Joint forces and external wrenches
 
 
 def per_dof(model: Model, name: str, value: Any) -> Array:
-    """Numbers (..., nv) for each degree of freedom, or one for all."""
+    """Numbers (..., nv) for each degree of freedom, given as such or as one number for all."""
     number = real(value)
     single = isinstance(value, float | np.floating) or not isnan(number)
     return as_array(model, name, "velocity", np.full(model.nv, number) if single else value)
 
 
 def damping_of(model: Model, value: Any) -> Array:
-    """Viscous damping (..., nv): the caller's, for True the model's own, for False none."""
+    """Viscous damping (..., nv): the caller's values, for True the model's, for False zero."""
     array = _not_negative(model, "damping", value, model.damping, 0.0)
     return check_finite(model, "damping", "velocity", array)
 
 
 def friction_of(model: Model, value: Any) -> Array:
-    """Coulomb friction (..., nv), in the same way; it may be infinite, if the law of friction has stiction."""
+    """Coulomb friction (..., nv), likewise; it may be infinite if the friction law has stiction."""
     return _not_negative(model, "friction", value, model.friction, 0.0)
 
 
 def effort_limits_of(model: Model, value: Any) -> Array:
-    """The largest driving forces (..., nv), in the same way; infinite where there is no limit."""
+    """Effort limits (..., nv), likewise; infinite where there is no limit."""
     return _not_negative(model, "effort_limits", value, model.effort_limit, inf)
 
 
@@ -159,7 +159,7 @@ def without_effort(model: Model) -> list[str]:
 
 
 def warn_of_no_effort(model: Model, above: int = 3) -> None:
-    """Of effort limits that are 0, at the call that is so many frames above."""
+    """Warn of effort limits that are 0, with the line of the call ``above`` frames up."""
     stuck = without_effort(model)
     if stuck:
         warnings.warn(
@@ -172,7 +172,7 @@ def warn_of_no_effort(model: Model, above: int = 3) -> None:
 
 
 def warn_of_range(model: Model, q: Array, above: int = 3) -> None:
-    """Once for a model, of prismatic joints that ran out of their range in recorded configurations (..., nq)."""
+    """Warn, once per model, of prismatic joints that left their range in recorded configurations (..., nq)."""
     known = model._memo.derived
     if warn_of_range in known:
         return
@@ -197,7 +197,7 @@ def warn_of_range(model: Model, q: Array, above: int = 3) -> None:
 
 
 def one_state(model: Model, name: str, space: str, value: ArrayLike) -> Array:
-    """A copy of the numbers of one state, all finite."""
+    """A copy of the array of one state, checked to be finite."""
     array = check_finite(model, name, space, as_array(model, name, space, value))
     if array.ndim != 1:
         raise ArgumentError(
@@ -208,7 +208,7 @@ def one_state(model: Model, name: str, space: str, value: ArrayLike) -> Array:
 
 
 def constant_wrenches(model: Model, value: ArrayLike) -> Array:
-    """A copy of the wrenches (nbodies, 6) on the bodies, all finite."""
+    """A copy of the wrenches (nbodies, 6) on the bodies, checked to be finite."""
     array = check_finite(model, "f_ext", "wrenches", as_array(model, "f_ext", "wrenches", value))
     if array.ndim != 2:
         raise ArgumentError(f"f_ext must have shape ({len(model.bodies)}, 6) or be a function of (t, q, v)")
@@ -216,7 +216,7 @@ def constant_wrenches(model: Model, value: ArrayLike) -> Array:
 
 
 def returned(model: Model, name: str, space: str, value: ArrayLike, expected: tuple[int, ...]) -> Array:
-    """What a function of the user has returned for one state; whether it is finite is seen later."""
+    """The checked result of a user's function for one state; whether it is finite is checked later."""
     array = as_array(model, name, space, value)
     if array.shape != expected:
         raise ArgumentError(f"{name} must return shape {expected}, but its result has shape {array.shape}")

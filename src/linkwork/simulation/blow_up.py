@@ -1,11 +1,11 @@
-"""Motions that blow up: which joint is to blame."""
+"""Motions that diverge: which joint is to blame."""
 
 from __future__ import annotations
 
 from linkwork.model.model import Model
 
 BLOWN_UP = 1e6
-"""A velocity (rad/s, m/s) that no mechanism has: there is no need to look for another reason."""
+"""A velocity (rad/s, m/s) beyond that of any mechanism: the motion has diverged."""
 
 
 def joint_of(model: Model, dof: int) -> str:

@@ -1,11 +1,11 @@
-"""A step in time with contacts, as MuJoCo's Euler makes it, as a text over arrays.
+"""A time step with contacts, as in MuJoCo's Euler integrator, written over arrays so that it can be traced.
 
     a     accelerations with contacts, limits and dry friction; damping as it is at the step's beginning
     v⁺    = v + dt (M + dt D)⁻¹ M a       damping as it is at the step's end, so that any is stable
-    q⁺    = q ⊕ dt v⁺                     the linear velocity of a free joint in the world's axes, which do not turn
+    q⁺    = q ⊕ dt v⁺                     the linear velocity of a free joint in world axes, which do not rotate
 
-In the world's axes a free body that nothing touches keeps its momentum to rounding; in its own axes, as elsewhere, to
-the order of the step.
+In world axes a free body without contact conserves its momentum to rounding; in body axes, as elsewhere, to the order
+of the step.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from linkwork.simulation.plant import Plant
 from linkwork.spatial import Quaternion, Vec3
 
 _DEEP = 0.5
-"""The part of a shape's size by which it may overlap in the beginning without a warning."""
+"""The fraction of a shape's size by which it may overlap initially without a warning."""
 _LOOKS = 3
-"""Motions of a model that are looked at: looking takes longer than a short motion does."""
+"""The number of motions of a model that are checked: the check takes longer than a short motion."""
 
 
 def moved(model: Model, q: Any, v: Any, a: Any, dt: Any) -> tuple[Any, Any]:
@@ -55,13 +55,13 @@ def moved(model: Model, q: Any, v: Any, a: Any, dt: Any) -> tuple[Any, Any]:
 
 
 def contact_euler(plant: Plant, t: float, q: Any, v: Any, a: Any, dt: Any) -> tuple[Any, Any]:
-    """The same as an integrator of ``lw.simulate``."""
+    """``moved`` as an integrator of ``lw.simulate``."""
     return moved(plant.model, q, v, a, dt)
 
 
 def warn_of_depth(model: Model, q: Any, contacts: Contacts, above: int = 3) -> None:
-    """A warning if shapes overlap deeply in states (n, nq) that a motion begins in, at the call that is so many frames
-    above.
+    """Warn if shapes overlap deeply in the initial states (n, nq) of a motion, with the line of the call ``above``
+    frames up.
     """
     if not len(contacts) or not len(q):
         return
@@ -69,7 +69,7 @@ def warn_of_depth(model: Model, q: Any, contacts: Contacts, above: int = 3) -> N
     if kept.begun >= _LOOKS:
         return
     kept.begun += 1
-    with nullcontext() if isinstance(kept, ManyBodies) else interpreted():  # whose motion needs that code, too
+    with nullcontext() if isinstance(kept, ManyBodies) else interpreted():  # the motion needs that code, too
         _, distances = kept.points_law(q)
     sizes = np.array([_DEEP * _size(one.shape) for one in contacts for _ in range(one.points)])
     over = -distances / sizes
@@ -86,7 +86,7 @@ def warn_of_depth(model: Model, q: Any, contacts: Contacts, above: int = 3) -> N
 
 
 def _size(shape: object) -> float:
-    """Of a shape (m), as far as it is small."""
+    """The size of a shape (m): its smallest dimension."""
     if isinstance(shape, Sphere | Capsule):
         return shape.radius
     if isinstance(shape, Cylinder):
@@ -97,7 +97,7 @@ def _size(shape: object) -> float:
 
 
 def _straight(q: Any, v: Any, a: Any, turned: Any, dt: Any) -> tuple[list[Any], list[Any]]:
-    """Where a free joint gets to, and its linear velocity there, given how it is turned then."""
+    """The position of a free joint after the step, and its linear velocity there, given its orientation then."""
     linear, angular = Vec3(*v[:3]), Vec3(*v[3:])
     now = Quaternion(*q[3:]).matrix()
     velocity = now.apply(linear + (Vec3(*a[:3]) + angular.cross(linear)) * dt)
@@ -108,7 +108,7 @@ def _straight(q: Any, v: Any, a: Any, turned: Any, dt: Any) -> tuple[list[Any], 
 def _moved_floats(
     model: Model, q: Any, v: Any, a: Any, dt: float, free: list[int], after: Any, end: Any
 ) -> tuple[Any, Any]:
-    """The same for states (..., nq) of plain numbers."""
+    """``moved`` for states (..., nq) of floats."""
     after, end = after.copy(), end.copy()
     for k in free:
         i, j = model.q_start[k], model.v_start[k]

@@ -1,9 +1,9 @@
-"""Stops and friction where couplings make joints move together.
+"""Joint stops and friction of joints that are coupled.
 
-Couplings leave w of the velocities v: v = S w but for a constant, where each row of S has one number, the ratio of a
-joint to the one that it follows. An impulse p on the joints changes w by (Sᵀ M S)⁻¹ Sᵀ p, so that stops and friction of
-a joint and of all that follow it are those of one, with the closest limits and the sum of the frictions: ``stops`` over
-w says which of them hold.
+Couplings leave independent velocities w: v = S w up to a constant, where each row of S has one entry, the ratio of a
+joint to the joint that it follows. An impulse p on the joints changes w by (Sᵀ M S)⁻¹ Sᵀ p. So a joint and all its
+followers act as one joint, with the closest limits and the sum of the frictions: ``stops`` over w finds which of them
+hold.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from linkwork.spatial import Scalar, total, where_less
 
 @dataclass(frozen=True)
 class Followed:
-    """What a degree of freedom follows: q = ratio · q of another + offset; itself, or, with a ratio of 0, nothing."""
+    """The leader of a degree of freedom, q = ratio · q of the leader + offset: another, itself, or none (ratio 0)."""
 
     dof: int
     ratio: float
@@ -34,7 +34,7 @@ class Followed:
 
 @dataclass(frozen=True)
 class Together:
-    """Joints that move together: for each degree of freedom, what it follows, its joint, and where it is in q."""
+    """Coupled joints: for each degree of freedom its leader, its joint, and its index in q."""
 
     followed: tuple[Followed, ...]
     names: tuple[str, ...]
@@ -42,12 +42,12 @@ class Together:
 
     @property
     def leading(self) -> list[int]:
-        """The degrees of freedom w that all others follow."""
+        """The independent degrees of freedom w, which all others follow."""
         return [i for i, each in enumerate(self.followed) if each.dof == i and each.ratio == 1.0]
 
     def joints(self, joints: Sequence[Joint]) -> list[Joint]:
-        """Of joints that may be held, those that lead, with the limits and the friction of all that follow them; their
-        degrees of freedom are counted among w.
+        """Of the joints with stops or friction, the leaders, with the limits and the friction of all their followers;
+        their degrees of freedom are indices into w.
         """
         leading = self.leading
         found: dict[int, Joint] = {}
@@ -70,7 +70,7 @@ class Together:
 
 
 def moving_together(model: Model, constraints: Sequence[Constraint]) -> Together | None:
-    """What couplings leave; None if there are none, other constraints, or couplings that form a loop."""
+    """The couplings of a model; None if there are none, if there are other constraints, or if couplings form a loop."""
     if not constraints or not all(isinstance(each, Coupling) for each in constraints):
         return None
     found = {i: Followed(i, 1.0, 0.0) for i in range(model.nv)}
@@ -101,8 +101,8 @@ def held_back_together(
     together: Together | None,
     before: tuple[Sequence[Scalar], Sequence[Scalar]] | None = None,
 ) -> tuple[list[Scalar], list[Scalar], Scalar]:
-    """``stops.held_back``, with joints that move together. Each of these has its share of friction; what is more than
-    that stops the joint that leads.
+    """``stops.held_back`` for joints that may be coupled. Each coupled joint takes its share of friction; the rest of
+    the impulse acts on the leader.
     """
     if together is None:
         return held_back(M, end, q, dt, joints, before)
@@ -140,7 +140,7 @@ def _times(factor: float, number: Scalar) -> Scalar:
 
 
 def check_within_limits(model: Model, q: Array, constraints: Sequence[Constraint] = ()) -> None:
-    """An error if a configuration (n, nq) is beyond a limit of position, of a joint or of what is coupled to it."""
+    """An error if a configuration (n, nq) violates a position limit of a joint or of a joint coupled to it."""
     joints = held_joints(model, [0.0] * model.nv, True)
     for joint in joints:
         here = q[:, joint.coordinate]

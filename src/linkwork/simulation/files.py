@@ -1,7 +1,7 @@
-"""Trajectories on disk: NumPy's .npz, nothing pickled, checked when it is read.
+"""Trajectories on disk: NumPy's .npz without pickled objects, checked when read.
 
-A file is read by its directory: only the members that a trajectory has, each by its header first. What a header says
-must agree with the archive, the model and the other members before memory is taken for any of them.
+Only the members of the archive that a trajectory has are read, each by its header first. A header must agree with the
+archive, the model and the other members before memory is allocated for any of them.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from linkwork.model.model import Model
 
 _FORMAT = "linkwork trajectory 1"
 _HEADER = ("format", "model", "joints", "digest", "interrupted")
-_LONGEST_TEXT = 2**20  # letters of a name or digest
-_DEFLATE = 1032  # bytes that one byte of deflated data can stand for, at most
+_LONGEST_TEXT = 2**20  # characters of a name or digest
+_DEFLATE = 1032  # the largest compression ratio of deflate
 _CHUNK = 2**20
 _NONE = "holds no trajectory that Trajectory.save of this version has written"
 _BROKEN = (OSError, ValueError, EOFError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 
 
 def save(path: str | Path, model: Model, arrays: Mapping[str, Array], interrupted: bool) -> Path:
-    """Write arrays and what identifies the model."""
+    """Write the arrays and the data that identify the model."""
     to = file_path("path", path)
     to = to if to.suffix == ".npz" else to.with_name(to.name + ".npz")
     header = {
@@ -52,7 +52,7 @@ def save(path: str | Path, model: Model, arrays: Mapping[str, Array], interrupte
 
 
 def load(path: str | Path, model: Model, sizes: Mapping[str, tuple[int | None, ...]]) -> tuple[dict[str, Array], bool]:
-    """Read them again for that model; ``sizes`` are those of one state in each array, where None is any number."""
+    """Read the arrays of a trajectory of this model; ``sizes`` are their shapes for one state, None for any number."""
     try:
         with open_regular(file_path("path", path)) as file, zipfile.ZipFile(file) as archive:
             members = {name: _member(archive, file, name) for name in (*_HEADER, *sizes)}
@@ -71,7 +71,7 @@ def load(path: str | Path, model: Model, sizes: Mapping[str, tuple[int | None, .
 
 @dataclass(frozen=True)
 class _Member:
-    """One array of an archive, of which the header has been read."""
+    """One array of an archive, whose header has been read."""
 
     archive: zipfile.ZipFile
     info: zipfile.ZipInfo
@@ -79,7 +79,7 @@ class _Member:
     fortran_order: bool
     dtype: np.dtype[Any]
     size: int
-    """Bytes of its numbers, which come last."""
+    """Bytes of the array's data, which come last."""
 
     def read(self) -> np.ndarray:
         flat = np.empty(prod(self.shape), self.dtype)
@@ -95,26 +95,26 @@ class _Member:
         return flat.reshape(self.shape[::-1]).T if self.fortran_order else flat.reshape(self.shape)
 
     def text(self) -> str:
-        """A single text."""
+        """The member as a single string."""
         if self.dtype.kind != "U" or self.shape or self.size > 4 * _LONGEST_TEXT:
             raise ValueError(f"{self.info.filename} is no text")
         return str(self.read())
 
 
 def _member(archive: zipfile.ZipFile, file: IO[bytes], name: str) -> _Member:
-    """A member of which header, directory and file agree."""
+    """A member whose header, directory entry and file agree."""
     info = archive.getinfo(f"{name}.npy")
     whole = os.fstat(file.fileno()).st_size
     most = {zipfile.ZIP_STORED: info.compress_size, zipfile.ZIP_DEFLATED: _DEFLATE * info.compress_size}
     if info.compress_size > whole or info.file_size > most.get(info.compress_type, 0):
         raise ValueError(f"{info.filename} cannot have the {info.file_size:,} bytes that it claims")
     with archive.open(info) as stream:
-        if npy.read_magic(stream) != (1, 0):  # later versions are for what a trajectory does not have
+        if npy.read_magic(stream) != (1, 0):  # later versions hold types that a trajectory does not have
             raise ValueError(f"{info.filename} has an unknown version")
         try:
             shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
             size = prod(shape) * dtype.itemsize
-        except Exception:  # a header is a text in Python's syntax: what it raises may be anything
+        except Exception:  # a header is a Python literal: parsing it may raise anything
             raise ValueError(f"{info.filename} has a damaged header") from None
         if dtype.hasobject or min(shape, default=0) < 0 or stream.tell() + size != info.file_size:
             raise ValueError(
@@ -125,7 +125,7 @@ def _member(archive: zipfile.ZipFile, file: IO[bytes], name: str) -> _Member:
 
 
 def _check_identity(path: str | Path, model: Model, members: Mapping[str, _Member]) -> None:
-    """Refuse what is no trajectory, or that of another model."""
+    """Reject a file that is no trajectory, or that of another model."""
     if members["format"].text() != _FORMAT or members["interrupted"].dtype != np.bool_ or members["interrupted"].shape:
         raise ArgumentError(f"{path} {_NONE}")
     joints, own = members["joints"], np.array(model.joint_names, dtype=np.str_)
@@ -144,7 +144,7 @@ def _check_identity(path: str | Path, model: Model, members: Mapping[str, _Membe
 def _check_shapes(
     path: str | Path, model: Model, members: Mapping[str, _Member], sizes: Mapping[str, tuple[int | None, ...]]
 ) -> None:
-    """Refuse arrays that do not fit the model or each other, or memory."""
+    """Reject arrays that do not fit the model, each other, or memory."""
     states = (members["t"].shape or (0,))[0]
     for name, size in sizes.items():
         member = members[name]

@@ -1,4 +1,4 @@
-"""Stops and friction in a step that is traced: code that it goes past where nothing is held."""
+"""Joint stops and friction in a traced step: code that is skipped where no joint is held."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def stopped(
     before: tuple[Any, Any] | None = None,
 ) -> tuple[Any, Any, Any]:
     """``coupled.held_back_together`` over traced arrays: velocities at the end of the step (nv,), impulses (nv,), and a
-    number that is 0 if they are sound. The mass matrix and what follows from it is a subroutine, which does nothing in
-    a tile of states of which none has a joint with friction, or one that would go beyond its limits.
+    number that is 0 if they are valid. The mass matrix and all that depends on it is a subroutine, which is skipped for
+    a tile of states in which no joint has friction or would exceed its limits.
 
     Args:
         mass: (q, *given) -> mass matrix (nv, nv).
-        given: all that is traced and that it uses besides.
-        end: velocities at the step's end without stops and friction.
-        q: configuration at its beginning.
-        dt: its length, s.
-        joints: those that may be held.
-        together: how they move together.
-        before: the impulses of the step before, and the velocities at its end, if they are known.
+        given: the traced arrays that ``mass`` uses besides q.
+        end: velocities at the step's end without stops and friction (nv,).
+        q: configuration at the step's beginning (nq,).
+        dt: time step, s.
+        joints: those with stops or friction.
+        together: their couplings.
+        before: the impulses of the previous step, and the velocities at its end, if they are known.
     """
     nv, known = len(end), before or ()
 

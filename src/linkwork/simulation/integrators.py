@@ -1,7 +1,7 @@
-"""Steps through time on the configuration manifold.
+"""Integrators on the configuration manifold.
 
-An integrator takes the plant, the time, the state and the acceleration in it, and gives the state dt later. Each works
-for every joint, as it moves configurations by ``lw.integrate`` alone.
+An integrator takes the plant, the time, the state and its acceleration, and returns the state dt later. All of them
+work for every joint, as they update configurations by ``lw.integrate`` alone.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ SOLVERS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 
 
 def semi_implicit_euler(plant: Plant, t: float, q: Array, v: Array, a: Array, dt: float) -> tuple[Array, Array]:
-    """The new velocity moves the configuration: order 1, and damping is never too strong for it."""
+    """Semi-implicit Euler, order 1: the new velocity updates the configuration. Implicit damping is always stable."""
     v = v + dt * a
     return integrate(plant.model, q, dt * v), v
 
 
 def runge_kutta_4(plant: Plant, t: float, q: Array, v: Array, a: Array, dt: float) -> tuple[Array, Array]:
-    """Order 4 on Lie groups without commutators (Celledoni, Marthinsen, Owren 2003): for plain coordinates it is the
-    classical method; rotations take two exponentials in the last stage and in the result.
+    """A commutator-free Lie group method of order 4 (Celledoni, Marthinsen, Owren 2003). For plain coordinates it is
+    the classical Runge-Kutta method; rotations take two exponentials in the last stage and in the result.
     """
     model, half = plant.model, 0.5 * dt
     moved = integrate(model, q, half * v)
@@ -52,7 +52,7 @@ def runge_kutta_4(plant: Plant, t: float, q: Array, v: Array, a: Array, dt: floa
 
 
 class Adaptive:
-    """A solver of scipy over δ and v, where q = q₀ ⊕ δ, with a new q₀ at every multiple of dt."""
+    """A scipy solver over δ and v, where q = q₀ ⊕ δ, with a new q₀ at every multiple of dt."""
 
     def __init__(self, model: Model, solver: str, rtol: float, atol: float) -> None:
         try:
@@ -88,7 +88,7 @@ class Adaptive:
             if solver.status == "failed":
                 raise SingularError(f"{type(solver).__name__} could not keep to rtol {self._tolerances['rtol']:g}")
             longest = max(longest, solver.step_size)
-        self._first = min(longest, dt) or None  # the last step is cut off at dt, and says little
+        self._first = min(longest, dt) or None  # the last step is cut off at dt, and is no guide
         return integrate(model, q, solver.y[:nv].copy()), solver.y[nv:].copy()
 
 

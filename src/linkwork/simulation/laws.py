@@ -1,4 +1,4 @@
-"""Laws and costs of a motion over time: compiled functions of (t, q, v, ...), and their parameters."""
+"""Control laws and costs of a simulation: compiled functions of (t, q, v, ...), and their parameters."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model
 
 Parameters = Mapping[str, ArrayLike] | Sequence[ArrayLike] | Array | None
-"""Of a law: in its order, by their names, or the only one."""
+"""Parameters of a law: in order, by name, or the only one."""
 
 
 def as_law(model: Model, name: str, value: Any, result: Shape, more: Sequence[str] = ()) -> CompiledFunction:
-    """A compiled function of (t, q, v), of ``more`` that has the length of v, and of parameters; a plain function that
-    has no parameters is compiled.
+    """A compiled function of (t, q, v), of the arguments ``more``, which have the length of v, and of parameters; a
+    plain function without parameters is compiled.
     """
     wanted: dict[str, Shape] = {"t": (), "q": (model.nq,), "v": (model.nv,), **dict.fromkeys(more, (model.nv,))}
     takes = ", ".join(wanted)
@@ -47,7 +47,7 @@ def as_law(model: Model, name: str, value: Any, result: Shape, more: Sequence[st
 
 
 def _check_joints(model: Model, name: str, law: CompiledFunction, key: str) -> None:
-    """An error if a law says of which model an argument is a configuration, and that has other kinds of joints."""
+    """An error if a law was compiled for a configuration of another model, with other kinds of joints."""
     other = law.configurations.get(key)
     if other is None or other is model:
         return
@@ -90,8 +90,8 @@ def _compiled(name: str, function: Any, wanted: Mapping[str, Shape]) -> Compiled
 def parameters_of(
     law: CompiledFunction | None, key_of: str, name: str, given: Any, state: int
 ) -> dict[str, tuple[str, Array, Shape]]:
-    """For each parameter of a law after the first ``state`` arguments: what to call it, an array (..., T or 1, numbers)
-    and its shape in one step, under numbered keys. Whether they are finite is seen later.
+    """For each parameter of a law after the first ``state`` arguments: its name for messages, an array (..., T or 1,
+    numbers) and its shape in one step, under numbered keys. Whether they are finite is checked later.
     """
     own = [] if law is None else list(law.shapes.items())[state:]
     values = _listed(law, name, given, [key for key, _ in own])
@@ -136,7 +136,7 @@ def _listed(law: CompiledFunction | None, name: str, given: Any, own: list[str])
 
 
 def one_row(called: str, rows: Array) -> bool:
-    """True, or an error if a parameter varies."""
+    """True; an error if a parameter varies over time."""
     if rows.shape[:-1] != (1,) or not np.isfinite(rows).all():
         raise ArgumentError(f"{called} must be finite numbers in its own shape, the same at all times")
     return True

@@ -1,9 +1,9 @@
-"""Steps of ``lw.simulate`` in machine code: the plant and the integrator as they stand, traced whole.
+"""Steps of ``lw.simulate`` in machine code: the plant and the integrator, traced as they are.
 
-The state that a step carries on is q, v, what happens there (accelerations, driving forces, wrenches of constraints;
-these five are recorded), the forces of friction and stops over the step that begins there, and the step's number. A
-step that code cannot do, because constraints may be redundant or it is not clear within a few rounds which joints are
-held, has no number for a result; it is left to Python, as is every error.
+The state that a step updates is q, v, the accelerations, driving forces and constraint wrenches there (these five are
+recorded), the forces of friction and stops over the step that begins there, and the step's number. A step that code
+cannot do, because constraints may be redundant or a few iterations do not determine which joints are held, gives NaN;
+it is then done in Python, as is every error.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from linkwork.simulation.stops import within_limits
 from linkwork.spatial import where_less
 
 WORTH = 200
-"""Steps for each body, of all runs together, from which on code is made, which takes as long as some thousands of them
-by Python; half as many, of one run, if friction or stops make these slow.
+"""Steps per body, over all runs together, from which on code is compiled, which takes as long as some thousands of
+steps in Python; half as many, in one run, if friction or stops make these slow.
 """
 FEWEST = 100
-"""Steps from which on it is worth while to look whether code is kept."""
+"""Steps of one run from which on the cache is searched for code."""
 _LARGEST = 100
-"""Bodies up to which code is made: its time grows faster than its size."""
+"""Bodies up to which code is compiled: compile time grows faster than the code's size."""
 _SPAN = 0.05
-"""Seconds of work after which Python looks up, for a bar of progress."""
+"""Seconds of work after which control returns to Python, for the progress bar."""
 
 
 class _Text:
-    """The text of a step."""
+    """The functions of a step that are traced."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -84,15 +84,15 @@ class _Text:
         return (q, v, a, tau, wrenches, *([] if extra is None else [extra]), np.stack([now, phase]))
 
     def driven(self, q: Any, v: Any, tau: Any, t: Any, dt: Any, **given: Any) -> tuple[Any, ...]:
-        """The state dt later, and what happens in a state in which Python has said the driving forces."""
+        """The state dt later, and the accelerations, forces and wrenches for driving forces computed by Python."""
         tau = _within(tau, self.scene.effort)
         plant = self._plant(lambda step, t, q, v: tau, dt, given.get("f_ext"))
         happening = self._happening(plant, t, q, v, tau, dt)
         return *self._stepped(plant, t, q, v, happening[0], dt), *happening
 
     def asking(self, q: Any, v: Any, tau: Any, t: Any, dt: Any, **given: Any) -> tuple[Any, ...]:
-        """The state dt later, for which Python is asked for driving forces on the way: in the first question it is told
-        what happens in the state that it begins with, in which it has said them.
+        """The state dt later, where Python computes the driving forces of each evaluation. The first call passes on the
+        accelerations, forces and wrenches at the beginning of the step, whose driving forces are already known.
         """
         effort, told = self.scene.effort, list[tuple[Any, ...]]()
 
@@ -111,7 +111,7 @@ class _Text:
         return tuple(each for each in found if each is not None)
 
     def _stepped(self, plant: Plant, t: Any, q: Any, v: Any, a: Any, dt: Any) -> tuple[Any, Any]:
-        """The state dt later, within the limits if these count."""
+        """The state dt later, within the position limits if these are applied."""
         q, v = self.scene.step(plant, t, q, v, a, dt)
         if self.scene.joints:
             q = _array(within_limits(numbers(q).tolist(), self.scene.joints))
@@ -141,8 +141,8 @@ class _Text:
     def _answer(
         self, plant: Plant, t: Any, q: Any, v: Any, tau: Any, dt: Any, before: Any = None
     ) -> tuple[Any, Any, Any]:
-        """Accelerations, wrenches, and the forces of friction and stops, None if there are none; ``before``, those of
-        the step before, if they are known.
+        """Accelerations, wrenches, and the forces of friction and stops, None if there are none; ``before`` are those
+        of the previous step, if they are known.
         """
         scene = self.scene
         plant.extra = None
@@ -159,11 +159,11 @@ class _Text:
         if scene.constraints:
             plant.extra = extra
             wrenches = plant.driven(t, q, v, tau).wrenches
-        return free.a + (found + sound - end) * rate, wrenches, extra  # no number where it is not sound
+        return free.a + (found + sound - end) * rate, wrenches, extra  # NaN where the solution is not valid
 
 
 def _within(tau: Any, most: Sequence[float]) -> Any:
-    """Driving forces within the effort limits."""
+    """Driving forces clamped to the effort limits."""
     cut = []
     for u, limit in zip(numbers(tau).tolist(), most, strict=True):
         cut.append(where_less(limit, u, limit, where_less(u, -limit, -limit, u)) if np.isfinite(limit) else u)
@@ -180,10 +180,10 @@ def _array(items: Sequence[Any]) -> Any:
 
 
 class Machine:
-    """Steps of a scene by machine code, from any state."""
+    """Steps of a simulation in machine code, from any state."""
 
     def __init__(self, scene: Scene, plan: Plan, dt: float, steps: int, given: Mapping[str, Array]) -> None:
-        """``given``: what a step takes besides dt, (steps or 1, numbers)."""
+        """``given``: the arguments of a step besides dt, (steps or 1, numbers)."""
         self.scene, self.plan, self.steps = scene, plan, steps
         rows = {"dt": np.array([[dt]]), **given}
         self._given = [rows[name].reshape(len(rows[name]), -1) for name in scene.given]
@@ -200,7 +200,7 @@ class Machine:
         extra: Array | None,
         states: Record,
     ) -> tuple[int, Array, Array, Answer, Array | None]:
-        """From what happens at step k on, as far as it goes at once: the step that was reached, and all that there."""
+        """Advance from step k as far as one call goes: the step reached, and the state, forces and wrenches there."""
         scene = self.scene
         a, tau, wrenches = answer
         parts = [q, v, a, tau, wrenches.ravel()]
@@ -234,7 +234,7 @@ class Machine:
 
 
 def machine_for(scene: Scene, dt: float, steps: int, given: Mapping[str, Array]) -> Machine | None:
-    """Code that repeats the scene's step, if it is there, or worth while."""
+    """Code that repeats the step, if it is in the cache or pays off."""
     text, arguments = _Text(scene).advance, {**scene.state, **scene.given}
 
     def program(isomorphic: bool = False) -> Program:
@@ -252,9 +252,7 @@ def machine_for(scene: Scene, dt: float, steps: int, given: Mapping[str, Array])
 
 
 def stages_for(scene: Scene, steps: int, hold: int) -> Stages | None:
-    """The code of a step for which Python says the driving forces, of each evaluation if they are not held, in the same
-    way.
-    """
+    """The code of a step whose driving forces Python computes, in each evaluation if they are not held; or None."""
     model, text, name = scene.model, _Text(scene), "asking" if scene.several and not hold else "driven"
     shapes: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "t": (), **scene.given}
     after: list[Shape] = [(model.nq,), (model.nv,)]
@@ -278,20 +276,20 @@ def stages_for(scene: Scene, steps: int, hold: int) -> Stages | None:
 
 
 def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_of: Callable[[Any], Traced]) -> Any:
-    """What is made for a scene, kept with its model; None if code cannot do it, or would not be worth while."""
+    """The result of ``make``, kept with the model; None if code cannot do the step, or does not pay off."""
     model, laws = scene.model, [law for law in (scene.law, scene.load) if law is not None]
     size = len(model.bodies) * (2.5 if scene.joints else 1.0)
     if current_form() != "auto" or not model.nv or size > _LARGEST:
         return None
     if len(model.bodies) > MOST_BODIES or any(law.has_loops for law in laws):
-        return None  # its code has loops, and is called by Python
+        return None  # the code has loops, and is called from Python
     if scene.joints and scene.constraints and moving_together(model, scene.constraints) is None:
-        return None  # what is held and what is stopped depend on each other: Python solves for them together
+        return None  # stops and constraints depend on each other: Python solves for them together
     key = scene.key(name)
     if key is None:
         return None
     known, place, count = model._memo.plans, (key, name), (key, name, "steps")
-    if scene.joints:  # rounding differs where joints are held: each run by itself says how it is done
+    if scene.joints:  # rounding differs where joints are held: the choice depends on this run alone
         worth = steps >= 0.5 * WORTH * len(model.bodies)
         if not worth:
             return None
@@ -300,7 +298,7 @@ def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_
         worth = known[count] >= WORTH * len(model.bodies)
     found = known.get(place)
     if found is None:
-        if not worth and (name == "asking" or steps < FEWEST):  # whether its code is kept can be told by tracing alone
+        if not worth and (name == "asking" or steps < FEWEST):  # whether code is cached is known only after tracing
             return None
         found = make(key)
         plan = plan_of(found)

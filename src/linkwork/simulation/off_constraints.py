@@ -1,4 +1,4 @@
-"""A warning of a motion that begins off its constraints, which would pull it there with any force."""
+"""A warning if the initial state of a motion violates its constraints, which would pull it back with large forces."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from linkwork.model.constraints import Constraint, Coupling
 from linkwork.model.model import Model
 
 _FAR = 1e-3
-"""Metres or radians from which on it is said."""
+"""Metres or radians from which on there is a warning."""
 _MANY = 5000
-"""States from which on code is made for it."""
+"""States from which on the errors are computed by compiled code."""
 _TOGETHER = 1000
-"""States that NumPy looks at at a time."""
+"""States that NumPy handles at a time."""
 
 
 def warn_of_errors(
     model: Model, q: Array, constraints: Sequence[Constraint], stabilisation: float | None, above: int = 3
 ) -> None:
-    """Of states (n, nq) that do not fulfil constraints, at the call that is so many frames above; ``stabilisation`` is
-    the time (s) in which they are brought to do so, None where constraints are soft.
+    """Warn of states (n, nq) that violate constraints, with the line of the call ``above`` frames up; ``stabilisation``
+    is the time constant (s) with which the errors decay, None where constraints are soft.
     """
     if not constraints or not len(q):
         return
@@ -55,7 +55,7 @@ def warn_of_errors(
 
 
 def _errors(held: HeldBy, q: Array) -> Array:
-    """How far (n, constraints) each state is off each constraint: by code for many states, if there are loops."""
+    """The errors (n, constraints) of the states: by compiled code for many states, if there are loops."""
     loops = not all(isinstance(constraint, Coupling) for constraint in held.constraints)
     if loops and held.whole and len(q) >= _MANY and current_form() != "interpreted":
         make = lambda: law(  # noqa: E731

@@ -1,4 +1,4 @@
-"""The mechanism with everything that acts on it: time and state in, accelerations out."""
+"""The plant: the mechanism with all forces and constraints; from time and state to accelerations."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Answer(NamedTuple):
 
 
 class Plant:
-    """Accelerations of a model that torques drive, dampers brake, springs and loads pull at and constraints hold.
+    """Accelerations of a model under driving forces, damping, springs, external wrenches and constraints.
 
-    With ``implicit`` (s) set, damping acts on the velocity at the end of a step of that length. As then (M + dt D) a =
-    τ - D v - ..., this is the same mechanism with rotors of inertia dt D besides its own, and costs no more.
+    With ``implicit`` (s) set, damping acts on the velocity at the end of a step of that length. Then (M + dt D) a = τ -
+    D v - ..., which is the same mechanism with armature dt D added, and costs no more.
 
-    All of it is a text over arrays: of floats, or of traced numbers, which become code (``machine``).
+    It is written over arrays: of floats, or of traced numbers, which become code (``machine``).
     """
 
     def __init__(
@@ -69,21 +69,21 @@ class Plant:
         self.solved = self.damped(implicit)
         self.step = 0
         self.tau = np.zeros(model.nv)
-        """What the source said last."""
+        """The last result of the torque source."""
         self.extra: Array | None = None
-        """Joint forces (nv,) that friction and stops add in this step."""
+        """Joint forces (nv,) of friction and stops in this step."""
         self.last = np.zeros(model.nv)
-        """Accelerations of the last step with contacts: where code has loops, the search for the next begins there."""
+        """Accelerations of the last step with contacts: the warm start of the next, where code has loops."""
         self.no_wrenches = np.zeros((0, 6))
         self.dynamics: Callable[..., Sequence[Array]] = self._dynamics
-        """(q, v, forces, f_ext, dt) -> accelerations and wrenches; dt for contacts alone."""
+        """(q, v, forces, f_ext, dt) -> accelerations and wrenches; dt is used for contacts only."""
 
     def damped(self, dt: Any) -> Model:
-        """The model that accelerations are solved for, in a step of a length that takes damping at its end."""
+        """The model with the armature that stands for damping at the end of a step of this length."""
         return _damped(self.model, dt) if self.implicit else self.model
 
     def __call__(self, t: float, q: Array, v: Array) -> Answer:
-        """What happens at a time in a state."""
+        """Accelerations, driving forces and constraint wrenches at a time, in a state."""
         self.tau = self.source(self.step, t, q, v)
         return self.driven(t, q, v, self.tau)
 
@@ -101,7 +101,7 @@ class Plant:
         return forces if self.extra is None else forces + self.extra
 
     def accelerations(self, t: float, q: Array, v: Array, forces: Array) -> tuple[Array, Array]:
-        """Accelerations for given joint forces (..., nv), and the constraints' wrenches."""
+        """Accelerations for given joint forces (..., nv), and the wrenches of the constraints."""
         f_ext = self._wrenches(t, q, v) if callable(self.load) else self.load
         a, wrenches = self.dynamics(q, v, forces, f_ext, None if self.touching is None else self.dt)
         return a, wrenches
@@ -118,7 +118,7 @@ class Plant:
     def _touched(
         self, touching: Touching, q: Array, v: Array, forces: Array, f_ext: Any, dt: Any
     ) -> tuple[Array, Array]:
-        """With contacts; the wrenches are theirs, if they are wanted."""
+        """Accelerations with contacts, and the contact wrenches if they are wanted."""
         wanted = self.contact_forces
         if isinstance(q, TracedArray):
             found = touching.text.step(q, v, forces, numbers(dt).item(), f_ext, self.drag, wanted)
@@ -134,7 +134,7 @@ class Plant:
         expected = (len(self.model.bodies), 6)
         if isinstance(q, TracedArray):
             return self.load(t, q, v)  # type: ignore[return-value]
-        q.setflags(write=False)  # they are the simulation's own, and not to be written
+        q.setflags(write=False)  # the simulation's own arrays: read-only for the user
         v.setflags(write=False)
         return returned(self.model, "f_ext(t, q, v)", "wrenches", self.load(t, q, v), expected)
 
@@ -149,4 +149,4 @@ def _with_damping(model: Model, dt: Any) -> Model:
 
 
 _damped_for_good = lru_cache(maxsize=100)(_with_damping)
-"""The same object each time, as code is kept with it."""
+"""Returns the same object for the same arguments, as code is kept with the model."""

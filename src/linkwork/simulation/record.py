@@ -26,27 +26,27 @@ class Record:
         self._rows = [self._arrays[name] for name in ("t", "q", "v", "a", "tau", "constraint_forces")]
         self.steps, self.every, self._dt = steps, every, dt
         self.arrays = [array.reshape(1, rows, -1) for array in self._rows[1:]]
-        """Those for states as code fills them, (1, rows, numbers)."""
+        """The arrays of the states as compiled code fills them, (1, rows, numbers)."""
 
     def __len__(self) -> int:
         return self._count
 
     def add(self, t: float, q: Array, v: Array, answer: tuple[Array, Array, Array]) -> None:
-        """Add a state, with its accelerations, driving forces, and wrenches of constraints."""
+        """Add a state, with its accelerations, driving forces and constraint wrenches."""
         i, (times, qs, vs, accelerations, torques, wrenches) = self._count, self._rows
         times[i], qs[i], vs[i] = t, q, v
         accelerations[i], torques[i], forces = answer
-        if wrenches.size:  # else they are not wanted
+        if wrenches.size:  # otherwise they are not recorded
             wrenches[i] = forces
         self._count += 1
 
     def filled(self, step: int) -> None:
-        """Code has recorded all up to this step; their times are still missing."""
+        """Mark the states up to this step as recorded by compiled code; their times are set here."""
         count = step // self.every + 1 + (step == self.steps and step % self.every > 0)
         self.filled_rows(count)
 
     def filled_rows(self, count: int) -> None:
-        """Code has recorded so many states; their times are still missing."""
+        """Mark this number of states as recorded by compiled code; their times are set here."""
         self._rows[0][self._count : count] = (
             np.minimum(np.arange(self._count, count) * self.every, self.steps) * self._dt
         )

@@ -1,17 +1,17 @@
-"""What stops joints in ``lw.simulate``: Coulomb friction with stiction, and stops at the limits of position.
+"""Coulomb friction with stiction, and stops at the position limits, in ``lw.simulate``.
 
-(``lw.rollout`` has another law, smoothed Coulomb friction, which costs a division a joint and lets joints creep; see
-``algorithms.step``.)
+(``lw.rollout`` has another law, smoothed Coulomb friction, which costs one division per joint and lets joints creep;
+see ``algorithms.step``.)
 
-Both are forces λ, constant over a step, that are no larger than they need to be. With v₀ the velocities at the end of
-the step without them and G their response, v = v₀ + G λ, and
+Both are forces λ, constant over a step, that are no larger than needed. With v₀ the velocities at the end of the step
+without them and G their response, v = v₀ + G λ, and
 
     friction   -f <= λ <= f     λ opposes v, and is at its bound where the joint still moves
-    stop            0 <= λ      the joint does not go on beyond its limit, and what stops it does not pull
+    stop            0 <= λ      the joint does not move beyond its limit, and the stop does not pull
 
-are together the conditions for a least ½ λᵀ G λ + λᵀ b within bounds: the largest loss of energy (Moreau's principle).
-So a joint at rest stays at rest, to rounding; friction does not chatter; and neither ever adds energy. Most steps are
-done by machine code, which solves for the same in another way (``stops``); this does the others.
+are together the optimality conditions of minimising ½ λᵀ G λ + λᵀ b within bounds: the largest dissipation (Moreau's
+principle). So a joint at rest stays at rest, to rounding; friction does not chatter; and neither ever adds energy. Most
+steps are done by machine code, which solves the same problem in another way (``stops``); this module does the others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SWEEPS = 200
 
 
 class StictionAndStops:
-    """Coulomb friction with stiction, of up to ``friction`` (nv,), and stops at the limits of position if ``stops``."""
+    """Coulomb friction with stiction, up to ``friction`` (nv,), and stops at the position limits if ``stops``."""
 
     def __init__(
         self, model: Model, friction: Array, stops: bool, q: Array, constraints: Sequence[Constraint] = ()
@@ -49,9 +49,9 @@ class StictionAndStops:
             check_within_limits(model, q[None], constraints)
 
     def forces(self, plant: Plant, t: float, q: Array, v: Array, free: Answer, dt: float) -> Array | None:
-        """The joint forces (nv,) of friction and stops over a step that is ``free`` without them; None for none."""
+        """The joint forces (nv,) of friction and stops over a step, or None; ``free`` is the answer without them."""
         driven, end = plant.forces(q, v, free.tau), v + dt * free.a
-        below, above = (self.lower - q[self.at]) / dt, (self.upper - q[self.at]) / dt  # speeds that just reach a limit
+        below, above = (self.lower - q[self.at]) / dt, (self.upper - q[self.at]) / dt  # velocities that reach a limit
         low, high = end[self.stopped] < below, end[self.stopped] > above
         while True:
             dofs = np.concatenate([self.frictional, self.stopped[low], self.stopped[high]])
@@ -64,7 +64,7 @@ class StictionAndStops:
             least = np.concatenate([-self.most, np.zeros(low.sum()), np.full(high.sum(), -np.inf)])
             most = np.concatenate([self.most, np.full(low.sum(), np.inf), np.zeros(high.sum())])
             found = least_within(response[:, dofs], end[dofs] - wanted, least, most)
-            # What stops one joint may throw another at its own stop.
+            # Stopping one joint may drive another into its stop.
             reached = (end + found @ response)[self.stopped]
             slack = 1e-9 * (1.0 + abs(reached))
             thrown_low, thrown_high = ~low & (reached < below - slack), ~high & (reached > above + slack)
@@ -73,7 +73,7 @@ class StictionAndStops:
             low, high = low | thrown_low, high | thrown_high
 
     def clip(self, q: Array) -> Array:
-        """The configuration with joints put back to the limits that they went beyond in the last step."""
+        """The configuration, with joints that exceeded a limit in the last step put back to it."""
         if not self.at.size:
             return q
         here = q[self.at]
@@ -85,13 +85,13 @@ class StictionAndStops:
 
 
 def least_within(G: Array, b: Array, least: Array, most: Array) -> Array:
-    """The λ within bounds of the least ½ λᵀ G λ + λᵀ b; G is symmetric and has no negative eigenvalues.
+    """The λ within bounds that minimises ½ λᵀ G λ + λᵀ b; G is symmetric and positive semidefinite.
 
-    By guessing which bounds hold and solving for the rest, until the guess proves right, which takes a few rounds;
-    where guesses go round in circles, by one λ after the other, which is slow and always gets there.
+    An active-set method: guess which bounds are active and solve for the rest, until the guess proves right, which
+    takes a few iterations. Where the guesses cycle, coordinate descent, which is slow but always converges.
     """
     diagonal = np.einsum("ii->i", G)
-    G = 0.5 * (G + G.T) + (1e-12 * diagonal.max() + 1e-300) * np.eye(b.size)  # redundant ones share
+    G = 0.5 * (G + G.T) + (1e-12 * diagonal.max() + 1e-300) * np.eye(b.size)  # redundant constraints share
     scale = 1.0 / np.einsum("ii->i", G)
     force = np.zeros(b.size)
     guess = None

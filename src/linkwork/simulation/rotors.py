@@ -1,4 +1,4 @@
-"""A mechanism with other rotors: what damps a joint at the end of a step stands beside its rotor."""
+"""A model with other armatures: damping at the end of a step adds to a joint's rotor inertia."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from linkwork.model.model import Model
 
 
 def with_rotors(model: Model, rotors: Sequence[Any]) -> Model:
-    """The model with these rotor inertias (nv,), floats or traced numbers; its joints count as no more doubtful than
-    they are without.
+    """The model with these rotor inertias (nv,), floats or traced numbers. Checks for doubtful joints stay those of the
+    original model.
     """
     bodies = []
     for body, start in zip(model.bodies, model.v_start, strict=True):

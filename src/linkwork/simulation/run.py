@@ -1,4 +1,4 @@
-"""The loop of a simulation over its steps: by machine code as far as that goes, else by Python."""
+"""The loop of a simulation over its steps: in machine code where possible, otherwise in Python."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ from linkwork.simulation.torques import Told
 from linkwork.simulation.watching import Watched
 
 _AT_ONCE = 32
-"""Steps that code does, by turns with a function of Python's, before the interpreter looks at signals."""
+"""Steps of compiled code that calls a Python function, between two checks for signals."""
 
 
 class Run:
-    """A plant, an integrator, and what is recorded.
+    """A plant, an integrator, and the record of the run.
 
     Attributes:
-        t: the time (s) that was reached. v: the velocity there. interrupted: whether it ended before its time.
+        t: the time (s) reached.
+        v: the velocity there.
+        interrupted: whether the run ended early.
     """
 
     def __init__(
@@ -47,13 +49,13 @@ class Run:
         self.t, self.v, self.interrupted = 0.0, np.zeros(0), False
         self.machine: Machine | None = None
         self.asking: Asking | None = None
-        """Steps for which Python says the driving forces, or None if code cannot do them."""
+        """Compiled steps whose driving forces a Python function computes; None if code cannot do them."""
 
     def prepare(self, scene: Scene, hold: int, given: Mapping[str, Array], q: Array, v: Array) -> None:
-        """Find code for the steps; where there is none, or it is not worth while, Python does them."""
+        """Find compiled code for the steps; where there is none, or it does not pay off, they are done in Python."""
         try:
             self._prepare(scene, hold, given, q, v)
-        except (TracingError, ZeroDivisionError, OverflowError):  # a constant of the model: Python says which
+        except (TracingError, ZeroDivisionError, OverflowError):  # a constant of the model: the Python step explains it
             self.machine = self.asking = None
 
     def _prepare(self, scene: Scene, hold: int, given: Mapping[str, Array], q: Array, v: Array) -> None:
@@ -76,7 +78,7 @@ class Run:
         self.asking = stages.asking(held, np.asarray, fixed, q, v, self.states)
 
     def go(self, q: Array, v: Array) -> None:
-        """All steps, from a state on."""
+        """Do all steps, beginning in a state."""
         if self.asking is not None:
             self._go_asking(self.asking, q, v)
             return
@@ -105,8 +107,8 @@ class Run:
             k += 1
 
     def _go_asking(self, asking: Asking, q: Array, v: Array) -> None:
-        """All steps, from a state on, if Python says the driving forces: by code, and by Python where that cannot.
-        Nobody watches: that is a load of Python's.
+        """Do all steps, beginning in a state, with driving forces from a Python function: in compiled code, and in
+        Python where that cannot. There is no viewer here, as a viewer's load is a Python function.
         """
         plant = self.plant
         asking.at(0, q, v, plant.tau)
@@ -131,19 +133,19 @@ class Run:
                 asking.at(k + 1, *self._stepped(q, v, answer), plant.tau)
 
     def _stepped(self, q: Array, v: Array, answer: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        """The state after a step by Python."""
+        """The state after a step in Python."""
         q, v = self.step(self.plant, self.t, q, v, answer[0], self.dt)
         return self.resistance.clip(q) if self.resistance.any else q, v
 
     def _begun(self, happening: tuple[Array, ...]) -> tuple[Array, Array, Array]:
-        """What happens at the beginning of a step that code has begun."""
+        """Accelerations, driving forces and wrenches at the beginning of a step that compiled code has begun."""
         plant = self.plant
         a, plant.tau, *rest = happening
         plant.extra = rest.pop() if self.resistance.any else None
         return a, plant.tau, rest[0] if rest else plant.no_wrenches
 
     def _answer(self, k: int, q: Array, v: Array, said: Array | None = None) -> tuple[Array, Array, Array]:
-        """What happens at step k, for which Python has said the driving forces, if it was asked."""
+        """Accelerations, driving forces and wrenches at step k; ``said`` are the driving forces, if already known."""
         plant, t, source = self.plant, self.t, self.plant.source
         plant.step, plant.extra = k, None
         tau = source(k, t, q, v) if said is None else said

@@ -1,4 +1,4 @@
-"""What code of a step of ``lw.simulate`` follows from, and the arrays that it takes and carries on."""
+"""The description of a simulation that compiled steps depend on, and the arrays that a step takes and updates."""
 
 from __future__ import annotations
 
@@ -17,25 +17,29 @@ from linkwork.simulation.integrators import Step
 from linkwork.simulation.stops import Joint
 
 RECORDED = 5
-"""Arrays of the state that are recorded, the first ones."""
+"""The number of arrays of the state that are recorded; they are the first."""
 _SPACES = {"q": SPACES["configuration"], "f_ext": SPACES["wrenches"]}
 _SPACES |= dict.fromkeys(("v", "a", "tau", "extra", "following"), SPACES["velocity"])
 
 
 def spaces_of(names: Iterable[str]) -> list[Space | None]:
-    """Of what a step takes, by its names; None for what belongs to no joints or bodies."""
+    """The space of each argument of a step, by name; None for an argument that belongs to no joints or bodies."""
     return [_SPACES.get(name) for name in names]
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What code of a step follows from.
+    """All that compiled code of a step depends on.
 
     Attributes:
-        integrator: its name, and ``step`` its text. driven: "nothing", "table", "law", or "given", if Python says the
-        forces of each step. law: of (t, q, v, *parameters). loaded: whether there are constant loads. load: a law of
-        them. joints: with friction or stops. springs: whether the model's act. hold: after how many steps a law is
-        asked again; 0 for always.
+        integrator: its name; ``step`` is its function.
+        driven: "nothing", "table", "law", or "given", if a Python function computes the driving forces.
+        law: of (t, q, v, *parameters).
+        hold: the number of steps between two evaluations of the law; 0 for every evaluation.
+        loaded: whether there are constant external wrenches.
+        load: a compiled function of external wrenches.
+        joints: those with friction or stops.
+        springs: whether the model's springs act.
     """
 
     model: Model
@@ -58,18 +62,18 @@ class Scene:
 
     @property
     def several(self) -> bool:
-        """Whether a step asks for accelerations several times."""
+        """Whether a step evaluates the accelerations several times."""
         return self.integrator != "semi_implicit_euler"
 
     @property
     def parameters(self) -> dict[str, Shape]:
-        """Of the law."""
+        """The parameters of the law, with their shapes."""
         own = [] if self.law is None else list(self.law.shapes.values())[3:]
         return {f"law_{k:03}": shape for k, shape in enumerate(own)}
 
     @property
     def state(self) -> dict[str, Shape]:
-        """The arrays that a step carries on."""
+        """The arrays of the state, which a step updates."""
         model = self.model
         shapes: dict[str, Shape] = {"q": (model.nq,)}
         shapes |= dict.fromkeys(("v", "a", "tau"), (model.nv,))
@@ -80,14 +84,14 @@ class Scene:
 
     @property
     def wrenches(self) -> int:
-        """How many are recorded."""
+        """The number of wrenches recorded."""
         if self.touching is None:
             return len(self.constraints)
         return self.touching.points if self.contact_forces else 0
 
     @property
     def given(self) -> dict[str, Shape]:
-        """What a step takes besides."""
+        """The arguments of a step besides the state."""
         shapes: dict[str, Shape] = {"dt": ()}
         if self.driven == "table":
             shapes["following"] = (self.model.nv,)
@@ -96,7 +100,7 @@ class Scene:
         return shapes | self.parameters
 
     def key(self, name: str) -> str | None:
-        """What code for it goes by; None if that is not known without tracing."""
+        """The key of the code; None if it is not known without tracing."""
         own = _fingerprint(self.model)
         if own is None:
             return None

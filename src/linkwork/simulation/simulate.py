@@ -79,67 +79,70 @@ def simulate(
     progress: bool | None = None,
     viewer: Any = None,
 ) -> Trajectory:
-    """The motion of a mechanism over time.
+    """Simulate the motion of a mechanism over time.
 
-    The steps of a simulation that is long enough (for an arm, some thousands of steps), or has been done often enough,
-    are machine code: many at a time, or one at a time if Python says the torque of each. Large mechanisms, loads that
-    Python says, the adaptive integrator and methods other than "articulated_body" go step by step.
+    A simulation that is long enough (for an arm, some thousands of steps), or has been run often enough, runs in
+    machine code: many steps per call, or one step per call if a Python function computes the torque. Large mechanisms,
+    external wrenches from a Python function, the adaptive integrator and methods other than "articulated_body" are
+    stepped in Python.
 
     Args:
         model: the mechanism.
-        q: configuration to begin with (nq,).
-        v: velocity to begin with (nv,).
+        q: initial configuration (nq,).
+        v: initial velocity (nv,).
         duration: s, a multiple of dt.
-        dt: the step (s); for the adaptive integrator the interval between states, within which it takes its own steps.
-        tau: joint forces, N or N m: (nv,) for all steps, or (steps, nv) with a row for each step; none if left out.
-        torque: or what says them, a control law: a function of (t, q, v) that gives tau (nv,), or a controller (an
-            object with a method ``torque(t, q, v)``). A function of (t, q, v, *parameters) that ``lw.compile`` made
-            becomes part of the step's code.
-        parameters: of such a function, in a tuple, or in a dict by their names, each in its own shape.
-        constraints: loop closures and bilateral contacts, such as ``lw.Weld``, which pull as well as they push; a
-            warning tells if the motion begins off them. See ``lw.constrained_dynamics``. If left out,
-            those of the model, such as the mimic joints of its file; ``()`` for none.
-        f_ext: wrench on each body in its own frame (nbodies, 6), constant, or a function of (t, q, v), which may be
-            compiled, too.
+        dt: time step (s); for the adaptive integrator the interval between states, within which it chooses its own
+            steps.
+        tau: joint forces, N or N m: (nv,) for all steps, or (steps, nv) with a row for each step; zero if omitted.
+        torque: a control law instead of tau: a function of (t, q, v) that returns tau (nv,), or a controller (an object
+            with a method ``torque(t, q, v)``). A function of (t, q, v, *parameters) made by ``lw.compile`` becomes part
+            of the step's code.
+        parameters: of such a compiled function, in a tuple, or in a dict by name, each in its own shape.
+        constraints: loop closures and bilateral contacts, such as ``lw.Weld``, which can push and pull; there is a
+            warning if the initial state violates them. See ``lw.constrained_dynamics``. By default those of the model,
+            such as the mimic joints of its file; ``()`` for none.
+        f_ext: external wrench (nbodies, 6) on each body, in its own frame, N and N m: constant, or a function of
+            (t, q, v), which may be compiled, too.
         method: of ``lw.forward_dynamics``, or of ``lw.constrained_dynamics`` if there are constraints.
-        integrator: "semi_implicit_euler" (order 1, one evaluation a step), "runge_kutta_4" (order 4, on the manifold)
-            or "adaptive" (a solver of scipy that keeps to tolerances).
-        damping: joints are braked by the model's viscous damping. Semi-implicit Euler takes it at the end of the step,
-            so that any damping is stable; the others as it is, so that strong damping needs a small step.
-        friction: joints are held back by the model's friction. The law is Coulomb friction with stiction: a force
-            constant over a step that stops a joint or opposes its motion, never adds energy, and keeps a joint at rest
-            where it is. ``lw.rollout`` has the other law, smoothed Coulomb friction, under which such a joint creeps.
-        springs: the model's springs act on the joints, as they are at the beginning of an evaluation.
-        effort_limits: cut ``torque`` off at the model's limits.
-        joint_limits: stop joints at the model's limits of position, without a bounce.
+        integrator: "semi_implicit_euler" (order 1, one evaluation per step), "runge_kutta_4" (order 4, on the manifold)
+            or "adaptive" (a scipy solver with error control).
+        damping: apply the model's viscous joint damping. Semi-implicit Euler evaluates it at the end of the step, so
+            that any damping is stable; the other integrators evaluate it explicitly, so that strong damping needs a
+            small step.
+        friction: apply the model's joint friction. The law is Coulomb friction with stiction: a force constant over a
+            step that stops a joint or opposes its motion, never adds energy, and keeps a joint at rest where it is.
+            ``lw.rollout`` has the other law, smoothed Coulomb friction, under which such a joint creeps.
+        springs: apply the model's joint springs, evaluated explicitly in each evaluation of the integrator.
+        effort_limits: clamp the driving forces, ``tau`` or ``torque``, to the model's effort limits.
+        joint_limits: stop joints at the model's position limits, inelastically.
         contacts: ``model.contacts`` of a model read from MJCF, or a list of ``lw.Contact``: unilateral, with friction;
-            see ``lw.contact_dynamics``. Limits, dry friction of joints and constraints are then soft rows of the same
-            problem, and a step of semi-implicit Euler is MuJoCo's: damping at its end, the velocities of free joints
-            straight in the world's axes.
-        contact_forces: record the forces of contacts, as ``constraint_forces`` (K, p, 6) of the trajectory: at each
-            point the force (N) on the body that carries ``frame``, and its moment (N m) about the world's origin, in
-            world axes, as it is in the recorded state.
-        hold: call a controller or function every ``hold`` steps only and hold its answer meanwhile, as a robot's
-            computer does; by default it is called for every evaluation of the integrator.
+            see ``lw.contact_dynamics``. Joint limits, dry joint friction and constraints are then soft rows of the same
+            problem, and a step of semi-implicit Euler is MuJoCo's: damping at the end of the step, and the linear
+            velocity of a free joint integrated in world axes.
+        contact_forces: record the contact forces, as ``constraint_forces`` (K, p, 6) of the trajectory: for each
+            contact point the force (N) on the body that carries ``frame``, and its moment (N m) about the world's
+            origin, in world axes, evaluated in the recorded state.
+        hold: call a controller or function only every ``hold`` steps and hold its result in between, as a digital
+            controller does; by default it is called for every evaluation of the integrator.
         record: keep a state every ``record`` steps, and the first and the last.
-        stabilisation: the time (s) in which errors of constraints die out; 10 dt by default.
+        stabilisation: time constant (s) with which constraint errors decay; 10 dt by default.
         proximal: for redundant constraints; see ``lw.constrained_dynamics``.
         solver: for "adaptive": "RK23", "RK45", "DOP853", "Radau", "BDF" or "LSODA" of scipy.
         rtol: for "adaptive": relative tolerance of a step.
         atol: for "adaptive": absolute tolerance of a step.
-        progress: show a bar on stderr; by default if that is a terminal, or in a notebook, and the run takes more than
-            a second; ``LINKWORK_PROGRESS=0`` in the environment switches this default off.
+        progress: show a progress bar on stderr. By default it is shown in a terminal or a notebook, if the run takes
+            more than a second; ``LINKWORK_PROGRESS=0`` in the environment turns this default off.
         viewer: a view, as from ``lw.show(model)``, that shows the motion and its forces in real time while it is
             computed, and in which bodies can be pulled with the mouse; its button "end" does what Ctrl-C does.
 
     Returns:
         A Trajectory with the states at multiples of dt, the first included. Ctrl-C ends the simulation early and
-        returns what there is, with ``interrupted`` set.
+        returns the states computed so far, with ``interrupted`` set.
 
     Raises:
-        SimulationError: if the motion blows up or a torque is not a number; it names time and joint, and its
+        SimulationError: if the motion diverges or a torque is non-finite; it names the time and the joint, and its
             ``trajectory`` holds the motion so far.
-        ArgumentError: for wrong arguments, or if the accelerations of the first state cannot be computed.
+        ArgumentError: for invalid arguments, or if the accelerations of the first state cannot be computed.
 
     Example:
         >>> import linkwork as lw
@@ -227,7 +230,7 @@ def simulate(
 
 
 def _driving(tau: ArrayLike | None, torque: Torque) -> Torque:
-    """What drives: numbers, or what says them."""
+    """The torque source of a simulation: the numbers of tau, or the function or controller of torque."""
     if tau is None:
         if isinstance(torque, list | tuple | np.ndarray):
             old_name("torque with numbers", "tau", 4)
@@ -240,7 +243,7 @@ def _driving(tau: ArrayLike | None, torque: Torque) -> Torque:
 
 
 def _load_of(model: Model, f_ext: Load) -> Callable[[float, Array, Array], ArrayLike] | Array | None:
-    """What acts from outside: nothing, wrenches that stay, or what says them."""
+    """The external wrenches: None, a constant array, or the function that computes them."""
     if isinstance(f_ext, CompiledFunction):
         law = as_law(model, "f_ext", f_ext, (len(model.bodies), 6))
         parameters_of(law, "load", "f_ext", None, 3)
@@ -249,7 +252,7 @@ def _load_of(model: Model, f_ext: Load) -> Callable[[float, Array, Array], Array
 
 
 def _law_of(model: Model, torque: Torque, parameters: Parameters) -> tuple[CompiledFunction | None, list[Array]]:
-    """The law, if it is compiled, and its parameters."""
+    """The control law, if it is compiled, and its parameters."""
     law = as_law(model, "torque", torque, (model.nv,)) if isinstance(torque, CompiledFunction) else None
     given = parameters_of(law, "law", "parameters", parameters, 3).values()
     return law, [numbers.reshape(shape) for name, numbers, shape in given if one_row(name, numbers)]
@@ -259,7 +262,7 @@ def _touched(
     model: Model, contacts: Any, friction: Any, constraints: Sequence[Constraint], by_default: bool, integrator: str,
     q: Array,
 ) -> Touching:  # fmt: skip
-    """The model with its contacts, if nothing excludes them."""
+    """The model with its contacts; an error if the method or the integrator cannot handle them."""
     if not by_default or integrator == "adaptive":
         raise ArgumentError("contacts take the default method, and no adaptive integrator")
     found = touching(model, contacts, True, model_switch("friction", friction), constraints)
@@ -269,7 +272,7 @@ def _touched(
 
 @contextmanager
 def _ending(run: Run, touched: Touching | None) -> Iterator[None]:
-    """A run is watched until it ends: by an interruption, too, or an error, which is told with its time and states."""
+    """Tell the viewer when a run begins and ends, mark interrupted runs, and add time and states to errors."""
     model, watched = run.plant.model, run.watched
     try:
         if watched is not None:
@@ -289,7 +292,7 @@ def _ending(run: Run, touched: Touching | None) -> Iterator[None]:
 
 
 def _stopped(model: Model, t: float, v: Array, tau: Array, error: Exception, trajectory: Trajectory) -> SimulationError:
-    """The error with its time and joint: the one whose numbers are bad, or else the fastest."""
+    """The error with its time and joint: the joint with a non-finite number, or else the fastest."""
     bad = next((np.flatnonzero(~np.isfinite(numbers)) for numbers in (tau, v) if not np.isfinite(numbers).all()), None)
     if not model.nv:
         return SimulationError(

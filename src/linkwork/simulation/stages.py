@@ -1,8 +1,8 @@
-"""A step for which Python says the driving forces: its text, traced and cut where it asks.
+"""A step for which a Python function computes the driving forces: traced, and cut where the function is called.
 
-A step that holds what was said at its beginning is one part of code. If Python is asked for each evaluation of the
-integrator, the first part gives what happens at the beginning of the step, which is recorded, and what Python is told
-in the next question; the last one gives the state at the end.
+A step that holds the forces computed at its beginning is one part of code. If the function is called in each evaluation
+of the integrator, the first part returns the accelerations, forces and wrenches at the beginning of the step, which are
+recorded, and the arguments of the next call; the last part returns the state at the end.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from linkwork.engine.run.memory import address
 from linkwork.simulation.record import Record
 
 _TOLD = 4
-"""What a part gives before all else if Python is asked again: an array that is carried on, t, q and v."""
+"""The first results of a part before a call of the function: the array passed on to the next part, t, q and v."""
 
 _REACHED = ASKED.indices(("step", "begun", "row"))
 _STEP, _PARTS = ASKED.indices(("step", "parts"))
 
 
 class Question:
-    """A call in the trace of a step: what Python is told, and how many numbers it answers."""
+    """A call of the Python function in the trace of a step: the shapes of its arguments, and the size of its result."""
 
     def __init__(self, shapes: Sequence[Shape], answer: Shape) -> None:
         self.shapes, self.result_sizes = list(shapes), [prod(answer)]
 
     @property
     def argument_sizes(self) -> list[int]:
-        """How many numbers each thing has that Python is told."""
+        """The number of values in each argument."""
         return [prod(shape) for shape in self.shapes]
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class Question:
 
 
 def ask(answer: Shape, *told: Any) -> Any:
-    """The traced answer to a question."""
+    """The traced result of a call of the function."""
     call = numbers(told[0]).item().called(Question([np.shape(each) for each in told], answer), flat(told))
     items = np.empty(prod(answer), dtype=object)
     items[:] = [call.part(k) for k in range(prod(answer))]
@@ -60,8 +60,9 @@ def ask(answer: Shape, *told: Any) -> Any:
 
 
 class Stages:
-    """The code of a step, whose parts take of all arrays that there are: q, v, tau and t at the beginning of the step,
-    what is the same in all steps, what is carried on, and the later answers.
+    """The code of a step, in parts. The arguments of each are chosen from: q, v, tau and t at the beginning of the
+    step, values that are the same in all steps, the array passed on from the part before, and later results of the
+    function.
     """
 
     def __init__(self, parts: Sequence[tuple[CompiledFunction, Sequence[int]]]) -> None:
@@ -69,7 +70,7 @@ class Stages:
 
     @staticmethod
     def cut(text: Callable[..., Any], shapes: Mapping[str, Shape], results: Sequence[Shape]) -> Stages:
-        """Of a text that asks; ``shapes`` of its arguments."""
+        """The parts of a traced function that calls ``ask``; ``shapes`` of its arguments."""
         program = trace("simulate", text, shapes)[0]
         own, answer, carried = list(shapes.values()), shapes["tau"], (0,)
         parts: list[tuple[CompiledFunction, Sequence[int]]] = []
@@ -82,7 +83,7 @@ class Stages:
                 (question,) = (program.details[n] for n in stage.calls)
                 carried = (len(stage.carried),)
                 shaped = [carried, *question.shapes]
-            else:  # which carries nothing on
+            else:  # the last part passes nothing on
                 renamed(stage.program, {f"result{k + 1}": f"result{k}" for k in range(len(results))})
             function = _function(stage.program, [given[at] for at in stage.inputs], shaped)
             parts.append((function, [at if at <= len(own) else at + _TOLD - 1 for at in stage.inputs]))
@@ -97,8 +98,9 @@ class Stages:
         v: Array,
         states: Record,
     ) -> Asking | None:
-        """Steps for which a function says the driving forces, and ``check`` makes arrays of what it says; ``given``
-        comes after q, v, tau and t, with dt as the first. None if there is no code for them, which is tried in a state.
+        """The steps with driving forces from ``function``, whose results ``check`` converts to arrays; ``given``
+        follows q, v, tau and t, with dt first. None if there is no code for them, which is found out by running it in
+        one state.
         """
         values: list[Array] = [q, v, np.zeros_like(v), np.zeros(()), *given]
         place, entries, results = len(values), [], []
@@ -127,11 +129,13 @@ def _function(program: Program, given: Sequence[Shape], results: Sequence[Shape]
 
 
 class Asking:
-    """The steps of a simulation for which Python says the driving forces.
+    """The steps of a simulation whose driving forces a Python function computes.
 
     Attributes:
-        step: the one that was reached. q, v: the state at its beginning.
-        begun: what its first part gives, if that is done. said: else what Python has said, if it was asked.
+        step: the step reached.
+        q, v: the state at its beginning.
+        begun: the results of its first part, if that is done.
+        said: otherwise the driving forces, if they were computed.
     """
 
     def __init__(
@@ -148,16 +152,16 @@ class Asking:
 
     @property
     def now(self) -> int:
-        """The step, while it is done."""
+        """The number of the step in progress."""
         return int(self._words[_STEP])
 
     def at(self, step: int, q: Array, v: Array, tau: Array) -> None:
-        """Go on from the beginning of a step; ``tau``: of the one before."""
+        """Continue from the beginning of a step; ``tau`` are the driving forces of the previous one."""
         self.step, self.begun, self.last = step, None, tau
         self.q, self.v = np.ascontiguousarray(q), np.ascontiguousarray(v)
 
     def go_on(self, until: int) -> None:
-        """Do steps, and record them, until the first part of this one is done, or code cannot do one."""
+        """Do and record steps until the first part of step ``until`` is done, or code cannot do a step."""
         words, states = self._words, self._states
         reached = self._reached
         reached[:KEPT] = self.q, self.v, self.begun, None
@@ -173,5 +177,5 @@ class Asking:
             states.filled_rows(row)
 
     def happening(self, begun: tuple[Array, ...]) -> tuple[Array, ...]:
-        """What happens at the beginning of a step that was begun: accelerations, driving forces, and what else."""
+        """Accelerations, driving forces, and, if any, wrenches and friction and stop forces, of a step begun."""
         return begun[self._happening :]

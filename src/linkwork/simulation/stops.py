@@ -1,16 +1,16 @@
-"""Stops at the limits of position and Coulomb friction with stiction, as one text over scalars.
+"""Stops at the position limits and Coulomb friction with stiction, written over scalars so that it can be traced.
 
-Both are impulses p over a step, no larger than they need to be. With v₀ the velocities at the step's end without them,
+Both are impulses p over a step, no larger than needed. With v₀ the velocities at the step's end without them,
 
     M (v - v₀) = p,      and for each joint one of
-    free      p = 0                                 v between the speeds that just reach the limits
+    free      p = 0                                 v between the velocities that just reach the limits
     slides    p = ∓ dt friction, against v          the same
     sticks    v = 0                                 |p| at most dt friction
-    stopped   v is the speed that reaches a limit   p no smaller than that of friction, and it does not pull
+    stopped   v just reaches a limit                p no smaller than that of friction, and it does not pull
 
-which is the largest loss of energy (Moreau's principle). Which of them holds is guessed from p - Mᵢᵢ v, the joints that
-are held are taken out of M, and the rest is solved for, until the guess proves right: mostly at once, else a few
-rounds.
+which is the largest dissipation (Moreau's principle). Which of them holds is guessed from p - Mᵢᵢ v, the held joints
+are removed from M, and the rest is solved for, until the guess proves right: mostly at once, otherwise after a few
+iterations (an active-set method).
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from linkwork.spatial import Factor, Scalar, total, where_less
 from linkwork.spatial.elementary import varying_as
 
 MOST_ROUNDS = 100
-"""Of guessing."""
+"""The largest number of iterations."""
 ALL_AT_ONCE = 4.0
-"""Rounds in which the guesses of all joints change; then it is that of the first whose guess proved wrong, to what is
-beside it, which cannot go round in circles (Murty's least index).
+"""Iterations in which the guesses of all joints change. Then only the first wrong guess changes, to its neighbour,
+which cannot cycle (Murty's least-index rule).
 """
 ROUNDS = 4
-"""The same, where loops hold joints."""
+"""The same, for joints held by loop constraints."""
 FREE = 3.0
-"""The number that stands for a joint that is free, or sticks."""
+"""The number that stands for a joint that is free or sticks."""
 _LARGEST = 1e300
 
 
 class Joint(NamedTuple):
-    """A degree of freedom that may be held: which, where its coordinate is in q, and its numbers (infinite or 0 where
-    there is no such thing).
+    """A degree of freedom with stops or friction: its index, the index of its coordinate in q, its limits and its
+    friction (infinite or 0 where there is none).
     """
 
     dof: int
@@ -52,7 +52,7 @@ class Joint(NamedTuple):
 
 
 def held_joints(model: Model, friction: Sequence[float], stops: bool) -> list[Joint]:
-    """The degrees of freedom with friction, and, if ``stops``, with a limit of position that is a length or angle."""
+    """The degrees of freedom with friction, and, if ``stops``, with a position limit that is a length or an angle."""
     found = []
     for body, v_start, q_start in zip(model.bodies, model.v_start, model.q_start, strict=True):
         plain = stops and body.joint.nq == body.joint.nv
@@ -65,7 +65,7 @@ def held_joints(model: Model, friction: Sequence[float], stops: bool) -> list[Jo
 
 
 class _Held:
-    """One of them in a step: the speeds that reach its limits and the impulse of friction; None for none."""
+    """Such a joint in a step: the velocities that reach its limits and the impulse of friction; None for none."""
 
     def __init__(self, joint: Joint, q: Scalar, dt: Scalar, rate: Scalar) -> None:
         self.dof = joint.dof
@@ -74,8 +74,8 @@ class _Held:
         self.most = joint.friction * dt if joint.friction else None
 
     def guess(self, z: Scalar, inertia: Scalar) -> Scalar:
-        """A number for what it does, which grows with z: 2 sliding up, 3 sticking or free, 4 sliding down; below and
-        above these, stopped at the upper limit and at the lower.
+        """A number for the joint's state, which grows with z: 2 sliding up, 3 sticking or free, 4 sliding down; below
+        and above these, stopped at the upper limit and at the lower.
         """
         slip, last = (0.0, (2.0, 4.0)) if self.most is None else (self.most, (1.0, 5.0))
         found = FREE if self.most is None else where_less(z, -slip, 2.0, where_less(slip, z, 4.0, FREE))
@@ -84,7 +84,7 @@ class _Held:
         return found if self.above is None else where_less(z, -slip - inertia * self.above, last[0], found)
 
     def pick(self, guess: Scalar, values: Sequence[Scalar]) -> Scalar:
-        """Of five values that for: stopped above, sliding up, sticking or free, sliding down, stopped below."""
+        """The value for the joint's state: stopped above, sliding up, sticking or free, sliding down, stopped below."""
         above, up, found, down, below = values
         edge = 0.5
         if self.most is not None:
@@ -95,8 +95,8 @@ class _Held:
 
 
 def going_on(joints: Sequence[Joint], end: Sequence[Scalar], q: Sequence[Scalar], dt: Scalar) -> list[Scalar]:
-    """For each joint that may be held 0 if nothing holds it: it has no friction, and at the speed at the step's end it
-    does not go beyond its limits; else 1.
+    """For each joint 0 if nothing holds it: it has no friction, and with its velocity at the step's end it does not
+    exceed its limits; otherwise 1.
     """
     found: list[Scalar] = []
     for joint, held in zip(joints, _held(joints, [q[joint.coordinate] for joint in joints], dt), strict=True):
@@ -117,15 +117,16 @@ def held_back(
     joints: Sequence[Joint],
     before: tuple[Sequence[Scalar], Sequence[Scalar]] | None = None,
 ) -> tuple[list[Scalar], list[Scalar], Scalar]:
-    """Velocities at the end of the step, the impulses, and a number that is 0 if the last guess proved right, else NaN.
+    """Velocities at the end of the step, the impulses, and a number that is 0 if the last guess proved right, otherwise
+    NaN.
 
     Args:
         M: mass matrix (nv, nv).
         end: velocities at the step's end without stops and friction (nv,).
-        q: configuration at its beginning (nq,).
-        dt: its length, s.
-        joints: those that may be held.
-        before: the impulses of the step before, and the velocities at its end, if they are known.
+        q: configuration at the step's beginning (nq,).
+        dt: time step, s.
+        joints: those with stops or friction.
+        before: the impulses of the previous step, and the velocities at its end, if they are known.
     """
     n, at = len(end), [q[joint.coordinate] for joint in joints]
     z = [-(M[joint.dof][joint.dof] * end[joint.dof]) for joint in joints]
@@ -135,7 +136,7 @@ def held_back(
             z[k] = where_less(0.0, push * push, push - M[joint.dof][joint.dof] * speed, z[k])
 
     def guessed(*arrays: Any) -> tuple[list[Any], Any]:
-        """The next guess, impulses and velocities for the last one, and whether they differ."""
+        """The next guess, the impulses and velocities of the last one, and whether the guesses differ."""
         guess, _, _, (count, _), below, end, at, (dt,) = map(_listed, arrays)
         M, held = _symmetric(below, n), _held(joints, at, dt)
         p, v = _solved(M, end, guess, held)
@@ -160,7 +161,7 @@ def held_back(
 
 
 def _held(joints: Sequence[Joint], q: Sequence[Scalar], dt: Scalar) -> list[_Held]:
-    """Those that may be held; ``q`` are their coordinates."""
+    """The joints in this step; ``q`` are their coordinates."""
     rate = 1.0 / dt
     return [_Held(joint, here, dt, rate) for joint, here in zip(joints, q, strict=True)]
 
@@ -171,19 +172,19 @@ def _listed(array: Any) -> list[Any]:
 
 
 def _symmetric(below: Sequence[Scalar], n: int) -> list[list[Scalar]]:
-    """A matrix of the numbers on and below its diagonal."""
+    """A symmetric matrix from the numbers on and below its diagonal."""
     return [[below[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(n)] for i in range(n)]
 
 
 def _solved(
     M: Sequence[Sequence[Scalar]], end: Sequence[Scalar], guess: Sequence[Scalar], held: Sequence[_Held]
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """Impulses and velocities for a guess. The factors L D Lᵀ of M without the rows and columns of joints that are held
-    are those with 1/D = 0 there; the last joints are eliminated first, so that branches stay apart.
+    """Impulses and velocities for a guess. The factors L D Lᵀ of M without the rows and columns of held joints are
+    those with 1/D = 0 there; the last joints are eliminated first, which keeps the sparsity of branches.
     """
     n, dofs = len(end), [joint.dof for joint in held]
     free: list[Scalar] = [1.0] * n
-    x: list[Scalar] = [0.0] * n  # the change of speed of those that are held
+    x: list[Scalar] = [0.0] * n  # the velocity change of held joints
     push: list[Scalar] = [0.0] * n  # the impulse on the others
     for joint, here in zip(held, guess, strict=True):
         i, slides = joint.dof, joint.most is not None
@@ -211,15 +212,15 @@ def stopping_forces(
     dt: Scalar,
     joints: Sequence[Joint],
 ) -> list[Scalar]:
-    """Forces over a step that stop joints at their limits, by the same rounds, where a mass matrix does not say how
-    joints answer, since loops hold them.
+    """Forces over a step that stop joints at their limits, by the same iterations, for mechanisms with loop
+    constraints, where the mass matrix alone does not give the response of the joints.
 
     Args:
-        response: for each joint, what a unit force on it over the step adds to the velocities of all joints.
+        response: for each joint, the change of all joint velocities by a unit force on it over the step.
         end: velocities of the joints at the step's end without stops.
-        q: configuration at its beginning (nq,).
-        dt: its length, s.
-        joints: those that may be held, all without friction.
+        q: configuration at the step's beginning (nq,).
+        dt: time step, s.
+        joints: those with stops, all without friction.
     """
     n = len(joints)
     held = _held(joints, [q[joint.coordinate] for joint in joints], dt)
@@ -228,7 +229,7 @@ def stopping_forces(
     for i in range(n):
         most = where_less(most, G[i][i], G[i][i], most)
     for i in range(n):
-        G[i][i] = G[i][i] + (1e-12 * most + 1e-300)  # redundant ones share
+        G[i][i] = G[i][i] + (1e-12 * most + 1e-300)  # redundant constraints share
     inertia = [1.0 / G[i][i] for i in range(n)]
     force: list[Scalar] = [0.0] * n
     speed = list(end)
@@ -246,7 +247,7 @@ def stopping_forces(
 
 
 def _without(A: Sequence[Sequence[Scalar]], kept: Sequence[Scalar]) -> Factor:
-    """L D Lᵀ of a matrix without the rows and columns that are not ``kept``, 0 rather than 1: those have 1/D = 0."""
+    """L D Lᵀ of a matrix without the rows and columns whose ``kept`` is 0 rather than 1: those have 1/D = 0."""
     lower: list[list[Scalar]] = []
     inverse_pivots: list[Scalar] = []
     for i, row_of in enumerate(A):
@@ -267,7 +268,7 @@ def _without(A: Sequence[Sequence[Scalar]], kept: Sequence[Scalar]) -> Factor:
 
 
 def within_limits(q: Sequence[Any], joints: Sequence[Joint]) -> list[Any]:
-    """A configuration with joints put back to limits that rounding carried them beyond."""
+    """A configuration, with joints that rounding carried beyond a limit put back to it."""
     found = list(q)
     for joint in joints:
         k = joint.coordinate

@@ -1,4 +1,4 @@
-"""A trajectory as a table and as curves."""
+"""A trajectory as a DataFrame and as plots."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def dataframe(trajectory: Trajectory) -> Any:
 
 
 def plot(trajectory: Trajectory, joints: Any, path: str | Path | None) -> Any:
-    """Four panels over time."""
+    """A figure of four panels over time."""
     model = trajectory.model
     chosen = [joints] if isinstance(joints, str) else model.joint_names if joints is None else joints
     if not isinstance(chosen, Sequence):
@@ -76,7 +76,7 @@ def plot(trajectory: Trajectory, joints: Any, path: str | Path | None) -> Any:
 
 
 def coordinates(model: Model, of: str) -> list[str]:
-    """A label for each number of q or v: the joint's name, with an index where it has several."""
+    """A label for each coordinate of q or v: the joint's name, with an index if the joint has several."""
     labels = []
     for body in model.bodies:
         count = body.joint.nq if of == "q" else body.joint.nv

@@ -1,11 +1,11 @@
-"""Configurations near one of them, as vectors: q = q₀ ⊕ δ, and the rate of δ.
+"""Configurations near a given one, as tangent vectors: q = q₀ ⊕ δ, and the rate of δ.
 
 For plain coordinates δ̇ = v. For rotations it is not: with [δ, v] the Lie bracket,
 
     δ̇ = v + ½ [δ, v] + c₂ [δ, [δ, v]] + c₄ [δ, [δ, [δ, [δ, v]]]]
 
-which is exact: the powers of the bracket depend on each other on se(3), and with g = θ/2 cot θ/2 the two numbers follow
-from 1 - c₂ θ² + c₄ θ⁴ = g, the inverse of the exponential's derivative at its double eigenvalues ± iθ.
+which is exact: powers of the bracket are linearly dependent on se(3), and with g = θ/2 cot θ/2 the two coefficients
+follow from 1 - c₂ θ² + c₄ θ⁴ = g, the inverse of the exponential's derivative at its double eigenvalues ± iθ.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from linkwork.joints import Free, Planar, Spherical
 from linkwork.model.model import Body, Model
 
 _AXES = {Free: (0, 1, 2, 3, 4, 5), Spherical: (3, 4, 5), Planar: (0, 1, 5)}
-"""Which of the six motions the numbers of v are."""
+"""The components of the twist that each joint's v stands for."""
 
 
 class Tangent:
@@ -25,7 +25,7 @@ class Tangent:
 
     def __init__(self, model: Model) -> None:
         self.unknown: list[Body] = []
-        """Those on joints of the user's own whose coordinates are no plain numbers; δ̇ = v is taken for them."""
+        """Bodies with user-defined joints whose coordinates are not plain numbers; δ̇ = v is assumed for them."""
         dofs: list[int] = []
         joints: list[int] = []
         axes: list[int] = []
@@ -62,7 +62,7 @@ class Tangent:
 
 
 def _coefficients(square: Array) -> tuple[Array, Array]:
-    """c₂ and c₄ for the squares of angles; by their series where the angle is small."""
+    """c₂ and c₄ for squared angles; by their series where the angle is small."""
     small = square < 0.25
     s = np.where(small, square, 0.0)
     # The Bernoulli numbers' series of θ/2 cot θ/2, in powers of θ².
@@ -79,6 +79,6 @@ def _coefficients(square: Array) -> tuple[Array, Array]:
 
 
 def _bracket(a: Array, b: Array) -> Array:
-    """[a, b] of motions."""
+    """The Lie bracket [a, b] of twists."""
     linear = np.cross(a[..., 3:], b[..., :3]) + np.cross(a[..., :3], b[..., 3:])
     return np.concatenate([linear, np.cross(a[..., 3:], b[..., 3:])], axis=-1)

@@ -1,4 +1,4 @@
-"""What drives a mechanism: nothing, numbers, a table over time, a function or a controller, all as one ``Source``."""
+"""Torque sources: none, constant numbers, a table over time, a function or a controller, all as one ``Source``."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from linkwork.simulation.arguments import returned, torque_table
 
 @runtime_checkable
 class Controller(Protocol):
-    """Anything that says which joint forces to apply; a ``reset()`` that it may have is called before a simulation."""
+    """An object that computes joint forces. Its ``reset()``, if it has one, is called before each simulation."""
 
     def torque(self, t: float, q: Array, v: Array, /) -> ArrayLike:
-        """tau (nv,), N or N m, at the time t (s) in the state q (nq,), v (nv,)."""
+        """The joint forces tau (nv,), N or N m, at time t (s) in the state q (nq,), v (nv,)."""
 
 
 Torque = Controller | Callable[[float, Array, Array], ArrayLike] | ArrayLike | None
 
 Source = Callable[[int, float, Array, Array], Array]
-"""Driving forces (nv,) for the number of the step, the time, q and v."""
+"""Driving forces (nv,), given the number of the step, the time, q and v."""
 
 
 def source_of(model: Model, torque: Torque, steps: int, hold: int, limits: Array) -> Source:
-    """A source of checked joint forces within the effort limits (nv,).
+    """A source of checked joint forces, clamped to the effort limits (nv,).
 
-    ``hold``: a controller or function is called every ``hold`` steps only, and its answer held meanwhile; if 0, it is
+    ``hold``: a controller or function is called only every ``hold`` steps and its result held in between; if 0, it is
     called for every evaluation of the integrator.
     """
     most = limits if np.isfinite(limits).any() else None
@@ -49,10 +49,10 @@ def source_of(model: Model, torque: Torque, steps: int, hold: int, limits: Array
 
 
 class Told:
-    """The answers of a controller or a function.
+    """The checked results of a controller or a function.
 
     Attributes:
-        ask: (t, q, v) -> tau, whatever that is.
+        ask: (t, q, v) -> tau, before any check.
     """
 
     def __init__(self, model: Model, torque: Any, most: Array | None) -> None:
@@ -64,24 +64,24 @@ class Told:
                 reset()
 
     def __call__(self, step: int, t: float, q: Array, v: Array) -> Array:
-        q.setflags(write=False)  # they are the simulation's own, and not to be written
+        q.setflags(write=False)  # the simulation's own arrays: read-only for the user
         v.setflags(write=False)
         return self.limited(self.checked(self.ask(t, q, v)))
 
     def checked(self, tau: Any) -> Array:
-        """An answer as a plain array."""
+        """A result as a plain array."""
         expected = (self._model.nv,)
         if type(tau) is np.ndarray and tau.dtype is FLOAT64 and tau.shape == expected:
             return np.ascontiguousarray(tau)
         return np.ascontiguousarray(returned(self._model, self._name, "velocity", tau, expected))
 
     def limited(self, tau: Array) -> Array:
-        """An answer within the effort limits."""
+        """A result clamped to the effort limits."""
         return tau if self._most is None else _within(tau, self._most)
 
 
 def _held(source: Source, every: int) -> Source:
-    """A source that is called every ``every`` steps."""
+    """A source that is called only every ``every`` steps."""
     last, held = -1, np.zeros(0)
 
     def hold(step: int, t: float, q: Array, v: Array) -> Array:
@@ -98,12 +98,12 @@ def _within(tau: Array, most: Array) -> Array:
 
 
 def plain_function(value: Any) -> bool:
-    """Whether Python must be asked: a controller, or a function that is not compiled."""
+    """Whether the value must be called from Python: a controller, or a function that is not compiled."""
     return (isinstance(value, Controller) or callable(value)) and not isinstance(value, CompiledFunction)
 
 
 def driven_by(torque: Torque) -> str:
-    """What drives the steps of machine code."""
+    """The kind of torque source, as compiled steps distinguish it."""
     if torque is None:
         return "nothing"
     if isinstance(torque, CompiledFunction):
@@ -112,6 +112,6 @@ def driven_by(torque: Torque) -> str:
 
 
 def following(model: Model, torque: Any, steps: int, limits: Array) -> Array:
-    """Of a table of driving forces within the effort limits the row after each step, (steps or 1, nv)."""
+    """The rows of a table that apply after each step, (steps or 1, nv), clamped to the effort limits."""
     table = _within(torque_table(model, torque, steps), limits)
     return table if len(table) == 1 else table[np.minimum(np.arange(1, steps + 1), len(table) - 1)]

@@ -1,4 +1,4 @@
-"""The result of a simulation: states over time, to inspect, cut, resample and save."""
+"""The result of a simulation: states over time, to inspect, slice, resample and save."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ Constraints = TypeVar("Constraints", int, None)  # how many, or any number
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
-    """A motion: K states of a model, in the order of time.
+    """A motion: K states of a model in order of time.
 
     Attributes:
         model: the mechanism.
         t: times (K,), s, increasing.
         q: configurations (K, nq).
-        v: velocities (K, nv).
-        a: accelerations (K, nv).
-        tau: driving joint forces (K, nv), N or N m, as the torque source gave them, within the effort limits; damping,
-            friction and stops come on top.
-        constraint_forces: wrenches (K, k, 6) on frame a of each constraint, in its own axes; k may be 0.
-        interrupted: the simulation was stopped with Ctrl-C before its end.
+        v: velocities (K, nv), rad/s or m/s.
+        a: accelerations (K, nv), rad/s² or m/s².
+        tau: driving joint forces (K, nv), N or N m, as computed by the torque source and clamped to the effort limits;
+            the forces of damping, friction and joint stops are not included.
+        constraint_forces: wrenches (K, k, 6), N and N m, on frame a of each constraint, in that frame's axes; k may be
+            0.
+        interrupted: whether the simulation was stopped with Ctrl-C before its end.
 
     Example:
         >>> import linkwork as lw
@@ -74,7 +75,7 @@ class Trajectory:
             view.flags.writeable = False
             object.__setattr__(self, name, view)
 
-    def __reduce__(self) -> tuple[object, ...]:  # so that a copy cannot be written to either
+    def __reduce__(self) -> tuple[object, ...]:  # so that a copy is read-only, too
         return (type(self), tuple(getattr(self, field.name) for field in fields(self)))
 
     def __len__(self) -> int:
@@ -86,11 +87,11 @@ class Trajectory:
 
     @cached_property
     def energy(self) -> tuple[Array, Array]:
-        """Kinetic and potential energy (K,), J, as ``lw.energy`` has them, without that of springs."""
+        """Kinetic and potential energy (K,), J, as by ``lw.energy``; the energy of springs is not included."""
         return energy(self.model, self.q, self.v)
 
     def __getitem__(self, which: slice) -> Trajectory:
-        """Some of the states: ``trajectory[10:20:2]``."""
+        """A slice of the states, as a Trajectory: ``trajectory[10:20:2]``."""
         parts = (which.start, which.stop, which.step) if isinstance(which, slice) else (which,)
         whole = all(part is None or is_integer(part) for part in parts)
         if not isinstance(which, slice) or not whole or (which.step is not None and which.step < 1):
@@ -101,15 +102,18 @@ class Trajectory:
         return replace(self, **{name: getattr(self, name)[which].copy() for name in ARRAYS})
 
     def resample(self, times: float | ArrayLike) -> Trajectory:
-        """The motion at other times, between the states by curves on the configuration manifold.
+        """Interpolate the motion at other times, on the configuration manifold.
 
         Args:
-            times: increasing times (M,) within the trajectory (s), or one number: the interval between times from the
-                first state on.
+            times: increasing times (M,) within the trajectory (s), or one number: the interval (s) between times, from
+                the first state on.
 
         Returns:
-            A Trajectory of M states. Configurations are joined by cubics in the tangent at the earlier state that have
-            the right velocity at both ends; all else goes in straight lines.
+            A Trajectory of M states. Configurations are interpolated by cubics in the tangent space at the earlier
+            state, which match the velocities at both ends; all other arrays are interpolated linearly.
+
+        Raises:
+            ArgumentError: if times do not increase or are outside the trajectory, or if it has no states.
         """
         at = self._times(times)
         with memory_for("states", (at.size, self.model.nq + 3 * self.model.nv)):
@@ -133,40 +137,58 @@ class Trajectory:
         return replace(self, t=at, q=integrate(self.model, self.q[left], offset), **blend)
 
     def save(self, path: str | Path) -> Path:
-        """Write it to an .npz file of NumPy, with what identifies the model; the model itself is not in it.
+        """Write the trajectory to a NumPy .npz file, with data that identify the model; the model itself is not stored.
+
+        Args:
+            path: of the file; an existing one is replaced.
 
         Returns:
-            The path, with ".npz" at its end if it had none.
+            The path, with ".npz" appended if it was missing.
 
         Raises:
-            FileError: if it cannot be written; a file that was there stays as it was.
+            FileError: if the file cannot be written; an existing file is then left unchanged.
         """
         return files.save(path, self.model, {name: getattr(self, name) for name in ARRAYS}, self.interrupted)
 
     @staticmethod
     def load(path: str | Path, model: Model) -> Trajectory:
-        """A trajectory that ``save`` has written.
+        """Read a trajectory written by ``save``.
+
+        Args:
+            path: of the file.
+            model: the mechanism of the trajectory.
+
+        Returns:
+            The trajectory.
 
         Raises:
-            ArgumentError: if it is no such file, or was made with another model.
+            ArgumentError: if the file does not exist, is not a trajectory, or belongs to another model.
         """
         check_model(model)
         arrays, interrupted = files.load(path, model, sizes(model, None))
         return Trajectory(model, **arrays, interrupted=interrupted)
 
     def to_dataframe(self) -> Any:
-        """A pandas DataFrame, a row for each time, with columns such as ("q", "elbow") and ("energy", "kinetic")."""
+        """A pandas DataFrame with a row for each time and columns such as ("q", "elbow") and ("energy", "kinetic").
+
+        Raises:
+            MissingExtraError: if pandas is not installed.
+        """
         return tables.dataframe(self)
 
     def plot(self, joints: Any = None, path: str | Path | None = None) -> Any:
-        """Curves over time: positions, velocities, driving forces and energy.
+        """Plot positions, velocities, driving forces and energy over time.
 
         Args:
-            joints: the names of those to draw; all if left out.
-            path: a picture to write (.png, .svg, .pdf).
+            joints: names of the joints to plot; all if omitted.
+            path: image file to write (.png, .svg, .pdf).
 
         Returns:
             A matplotlib Figure.
+
+        Raises:
+            UnknownNameError: if the model has no joint of a name.
+            MissingExtraError: if matplotlib is not installed.
         """
         return tables.plot(self, joints, path)
 
@@ -199,11 +221,11 @@ class Trajectory:
 
 
 ARRAYS = tuple(field.name for field in fields(Trajectory) if field.name not in ("model", "interrupted"))
-"""The names of its arrays over time."""
+"""The names of a trajectory's arrays over time."""
 
 
 def sizes(model: Model, constraints: Constraints) -> dict[str, tuple[int | Constraints, ...]]:
-    """The size of one state in each of them, for so many constraints."""
+    """The shape of one state in each array, for this number of constraints."""
     special: dict[str, tuple[int | Constraints, ...]] = {
         "t": (),
         "q": (model.nq,),

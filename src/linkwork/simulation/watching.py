@@ -1,4 +1,4 @@
-"""Someone who watches a simulation while it runs, and may pull at bodies: what ``viewer=`` of ``lw.simulate`` takes."""
+"""Viewers that watch a running simulation and may pull at bodies: the argument ``viewer=`` of ``lw.simulate``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from linkwork.model.model import Model
 
 
 class Seen(NamedTuple):
-    """A state of a simulation that runs: its time (s), as much of it as ``lw.Trajectory`` has, and the loads
-    (nbodies, 6) on its bodies, each in its own frame, those of the hand among them.
+    """A state of a running simulation: its time (s), the arrays of ``lw.Trajectory``, and the external wrenches
+    (nbodies, 6) on its bodies, each in its own frame, including those of the viewer's hand.
     """
 
     t: float
@@ -29,27 +29,27 @@ class Seen(NamedTuple):
 
 
 class Viewer(Protocol):
-    """What a simulation tells a viewer, and asks it; ``lw.show`` makes one."""
+    """The calls that a simulation makes to a viewer; ``lw.show`` makes one."""
 
     def begin(self, model: Model, constraints: Sequence[Constraint], contacts: Contacts | None) -> None:
-        """A simulation begins, whose constraint forces are those of the contacts, if there are any."""
+        """A simulation begins; its constraint forces are those of the contacts, if there are any."""
 
     def pulled(self, q: Array, v: Array) -> Array:
-        """The wrench (nbodies, 6) on each body, in its own frame, that a hand exerts."""
+        """The wrench (nbodies, 6) that the hand exerts on each body, in its own frame."""
 
     def see(self, state: Seen) -> bool:
-        """A state, at its time; whether to go on."""
+        """Show a state at its time; returns whether to go on."""
 
     def done(self) -> None:
         """The simulation has ended."""
 
 
 class Ended(Exception):
-    """The viewer has had enough."""
+    """The viewer has ended the simulation."""
 
 
 def as_viewer(viewer: Any) -> Viewer:
-    """Checked."""
+    """The viewer, checked."""
     if not all(callable(getattr(viewer, name, None)) for name in ("begin", "pulled", "see", "done")):
         raise ArgumentError(f"viewer must be a view, as from lw.show, not {shown(viewer)}")
     found: Viewer = viewer
@@ -57,19 +57,19 @@ def as_viewer(viewer: Any) -> Viewer:
 
 
 class Watched:
-    """A simulation's loads, with those that the viewer's hand adds, and what the viewer sees of its states."""
+    """The external wrenches of a simulation, with those that the viewer's hand adds; passes states on to the viewer."""
 
     def __init__(self, viewer: Viewer, load: Any) -> None:
         self.viewer, self._load, self._last = viewer, load, np.zeros((0, 6))
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
-        """Wrenches (nbodies, 6)."""
+        """The wrenches (nbodies, 6)."""
         self._last = self.viewer.pulled(q, v)
         if self._load is not None:
             self._last = self._last + np.asarray(self._load(t, q, v) if callable(self._load) else self._load)
         return self._last
 
     def see(self, t: float, q: Array, v: Array, answer: tuple[Array, Array, Array]) -> None:
-        """A state, right after its accelerations, driving forces and constraint forces were found."""
+        """Pass a state on, right after its accelerations, driving forces and constraint forces were computed."""
         if not self.viewer.see(Seen(t, q, v, *answer, self._last)):
             raise Ended

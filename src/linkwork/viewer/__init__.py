@@ -1,4 +1,4 @@
-"""Pictures of mechanisms and motions without a display, and pages of them for a browser."""
+"""Images of mechanisms and motions without a display, and web pages of them."""
 
 from linkwork.viewer.animation import animate
 from linkwork.viewer.browser.show import show

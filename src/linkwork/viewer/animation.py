@@ -1,4 +1,4 @@
-"""``lw.animate``: a motion as a moving picture."""
+"""``lw.animate``: a motion as an animation."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def animate(
     view: tuple[float, float] = VIEW,
     ground: float | bool = True,
 ) -> Path:
-    """A moving picture of a motion.
+    """Write an animation of a motion.
 
     Args:
         trajectory: the motion.
-        path: a file to write: .gif, or .mp4 where the program ffmpeg is installed.
-        fps: pictures a second.
-        speed: 1 shows the motion as fast as it is, 0.5 at half that speed.
-        size: width of the picture (inches of 100 dots); its height follows.
-        trails: frames whose ways are drawn.
+        path: file to write: .gif, or .mp4 if the program ffmpeg is installed.
+        fps: frames per second.
+        speed: 1 shows the motion in real time, 0.5 at half that speed.
+        size: width of the image (inches of 100 pixels); its height follows.
+        trails: frames of the model whose paths are drawn.
         frames: see ``lw.draw``; ``boxes``, ``joints``, ``view`` and ``ground`` likewise.
         boxes: see ``lw.draw``.
         joints: see ``lw.draw``.
@@ -54,6 +54,11 @@ def animate(
 
     Returns:
         The path.
+
+    Raises:
+        ArgumentError: if the name ends in neither .gif nor .mp4.
+        MissingExtraError: if matplotlib, pillow or, for .mp4, ffmpeg is not installed.
+        FileError: if the file cannot be written.
 
     Example:
         >>> import linkwork as lw
@@ -80,7 +85,7 @@ def animate(
     axes = picture.add_axes((0.0, 0.0, 1.0, 1.0))
     with replacing(to) as beside, writer.saving(picture, str(beside), _DPI):
         for t, q in zip(states.t, states.q, strict=True):
-            for artist in (*axes.collections, *axes.texts):  # quicker than clearing the axes
+            for artist in (*axes.collections, *axes.texts):  # faster than clearing the axes
                 artist.remove()
             seen = int(np.searchsorted(trajectory.t, t, side="right"))
             stage.scene([q], [way[:seen] for way in ways]).paint(axes, floor, limits)
@@ -106,12 +111,12 @@ def _writer(path: Path, fps: float) -> Any:
 
 
 class _Gif:
-    """Writes pictures as Matplotlib's writers do, but sooner: each is drawn once, and its palette found by an octree,
-    which takes Pillow less time than its usual way.
+    """Writes images like Matplotlib's writers, but faster: each is drawn once, and its palette is found by an octree,
+    which takes Pillow less time than its default method.
     """
 
     def __init__(self, fps: float) -> None:
-        self._milliseconds = int(min(1000.0 / fps, 655_350.0))  # a GIF can show a picture no longer
+        self._milliseconds = int(min(1000.0 / fps, 655_350.0))  # the longest time that a GIF can show an image
         self._frames: list[Any] = []
         self._canvas: Any = None
         self._image = import_module("PIL.Image")
@@ -131,5 +136,5 @@ class _Gif:
 
 
 def _even(inches: float) -> float:
-    """Rounded so that the picture has an even number of dots, as video codecs want it."""
+    """Rounded so that the image has an even number of pixels, as video codecs require."""
     return 2.0 * round(inches * _DPI / 2.0) / _DPI

@@ -1,4 +1,4 @@
-"""From the world to the picture: parallel projection, so that lengths stay comparable everywhere."""
+"""From the world to the image: parallel projection, so that lengths remain comparable everywhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from linkwork.dynamics.arguments import Array
 
 VIEW = (-60.0, 15.0)
-"""Azimuth and elevation (degrees) from which pictures are seen if nothing else is said: x goes right, y away."""
+"""Default azimuth and elevation (degrees) of the camera: x points right, y away."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Camera:
 
     @property
     def axes(self) -> Array:
-        """Right, up and toward the camera, as rows (3, 3) in the world."""
+        """Right, up and towards the camera, as rows (3, 3) in the world."""
         a, e = radians(self.azimuth), radians(self.elevation)
         return np.array(
             [

@@ -1,4 +1,4 @@
-"""``lw.draw`` and ``lw.motion_sequence``: one state, and several beside each other."""
+"""``lw.draw`` and ``lw.motion_sequence``: one state, and several side by side."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from linkwork.viewer.skeleton import Skeleton
 Boxes = Mapping[str, Sequence[float]]
 Trails = Mapping[str, ArrayLike] | Sequence[ArrayLike]
 MOST_PICTURES = 1000
-"""As many as a figure can show."""
+"""The largest number of images in a figure."""
 
 
 @dataclass
 class Stage:
-    """A model with all that is drawn the same in each of its pictures."""
+    """A model with all drawing options that its images share."""
 
     model: Model
     frames: Frames = ()
@@ -63,14 +63,14 @@ class Stage:
         return scene
 
     def under(self, scene: Scene) -> Ground | None:
-        """The ground that was asked for, None for none."""
+        """The requested ground; None for none."""
         if isinstance(self.ground, bool | np.bool_):
             return scene.ground(None) if self.ground else None
         return scene.ground(self.ground)
 
 
 _MOST_STATES = 2000
-"""Configurations in one picture: beyond, nobody sees any of them."""
+"""The largest number of configurations in one image: with more, none can be distinguished."""
 
 
 def draw(
@@ -86,22 +86,26 @@ def draw(
     ground: float | bool = True,
     path: str | Path | None = None,
 ) -> Any:
-    """A picture of a mechanism: bodies as thick as their inertia says, joints as dots, on a ground with a grid.
+    """Draw a mechanism: bodies with a thickness according to their inertia, joints as dots, on a ground with a grid.
 
     Args:
         model: the mechanism.
         q: configuration (nq,); several, (n, nq), are drawn over each other, the earlier ones paler.
-        ax: matplotlib axes to draw on; a figure of its own if left out.
+        ax: matplotlib axes to draw on; a new figure if omitted.
         frames: names of ``model.frame_names`` or ``lw.Point`` objects, drawn as red, green and blue axes.
-        trails: ways through the world, each (n, 3), m.
-        boxes: the edges (lx, ly, lz) in m of bodies that are boxes about their own frame, by name.
+        trails: paths in the world, each (n, 3), m.
+        boxes: edge lengths (lx, ly, lz), m, of bodies that are boxes centred on their own frame, by name.
         joints: draw the dots.
-        view: azimuth and elevation (degrees) from which to look.
-        ground: draw the ground at z = 0 or below all; a number draws it at that height (m), False not at all.
-        path: a picture to write (.png, .svg, .pdf).
+        view: azimuth and elevation (degrees) of the camera.
+        ground: draw the ground at z = 0 or below everything; a number draws it at that height (m), False not at all.
+        path: image file to write (.png, .svg, .pdf).
 
     Returns:
         The axes; ``axes.figure`` is the figure, which needs no display.
+
+    Raises:
+        MissingExtraError: if matplotlib is not installed.
+        FileError: if the file cannot be written.
 
     Example:
         >>> import linkwork as lw
@@ -143,13 +147,13 @@ def motion_sequence(
     view: tuple[float, float] = VIEW,
     ground: float | bool = True,
 ) -> Any:
-    """States of a motion beside each other in one picture, all seen from the same place.
+    """Draw states of a motion side by side in one figure, all from the same camera.
 
     Args:
         trajectory: the motion.
-        times: which (s), or how many at equal intervals, the first and last included.
-        path: a picture to write (.png, .svg, .pdf).
-        trails: frames whose ways up to each time are drawn.
+        times: times (s), or their number, at equal intervals, the first and last included.
+        path: image file to write (.png, .svg, .pdf).
+        trails: frames whose paths up to each time are drawn.
         frames: see ``lw.draw``; ``boxes``, ``joints``, ``view`` and ``ground`` likewise.
         boxes: see ``lw.draw``.
         joints: see ``lw.draw``.
@@ -158,6 +162,10 @@ def motion_sequence(
 
     Returns:
         A matplotlib Figure.
+
+    Raises:
+        MissingExtraError: if matplotlib is not installed.
+        FileError: if the file cannot be written.
 
     Example:
         >>> import linkwork as lw
@@ -203,7 +211,7 @@ def check_trajectory(trajectory: object) -> None:
 
 
 def ways_of(trajectory: Trajectory, trails: Frames) -> list[Array]:
-    """The ways (K, 3) of frames through the world."""
+    """The paths (K, 3) of frames in the world."""
     if not len(trajectory):
         raise ArgumentError("a trajectory without states cannot be drawn")
     points = as_frames(trajectory.model, trails).points
@@ -213,7 +221,7 @@ def ways_of(trajectory: Trajectory, trails: Frames) -> list[Array]:
 
 
 def _rows(count: int, shape: float) -> int:
-    """How many rows of pictures make a figure some four times as wide as high."""
+    """The number of rows of images for a figure about four times as wide as high."""
     return max(1, round((count * shape / 4.5) ** 0.5))
 
 
@@ -232,7 +240,7 @@ def _trails(trails: Trails | None) -> list[Array]:
 
 
 def sizes_of(model: Model, boxes: Boxes | None) -> dict[int, Array]:
-    """The edges (3,) of boxes that a caller names, by the numbers of their bodies, from 1."""
+    """The edge lengths (3,) of boxes that a caller names, by the numbers of their bodies, from 1."""
     named = {} if boxes is None else boxes
     if not isinstance(named, Mapping):
         raise ArgumentError(f"boxes must be a dict from bodies' names to edges (m), not {shown(named)}")

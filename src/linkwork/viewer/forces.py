@@ -1,4 +1,4 @@
-"""Forces as arrows: where they act and how large they are, in the world, over the states of a motion."""
+"""Forces as arrows: their points of application and vectors, in the world, over the states of a motion."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ FORCES = {
     "constraint forces": "#c0392b",
     "external forces": "#1e8449",
 }
-"""Kinds, and their colours."""
+"""Kinds of forces, and their colours."""
 
 
 class Forces:
-    """What acts in one motion, as far as it is known.
+    """The forces in one motion, as far as they are known.
 
     Args:
         skeleton: of its model.
-        recorded: how many forces of constraints or contacts its states have.
+        recorded: the number of constraint or contact forces that its states have.
         driven: whether its accelerations are known.
-        constraints: what the recorded forces are of, if not of contacts; the model's own if they are as many.
-        contacts: what they are of; None for none.
-        f_ext: loads (nbodies, 6) on the bodies of this model; None for none.
+        constraints: those of the recorded forces, if they are not of contacts; the model's own if there are as many.
+        contacts: those of the recorded forces; None for none.
+        f_ext: external wrenches (nbodies, 6) on the bodies of this model; None for none.
 
     Attributes:
-        f_ext: these loads. They may be set anew for each state.
+        f_ext: these wrenches. They may be set anew for each state.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Forces:
         )
 
     def at(self, kind: str, q: Array, states: Trajectory | None) -> tuple[Array, Array]:
-        """Places (K, n, 3) and forces (K, n, 3), N, in configurations (K, nq), those of the states if there are any."""
+        """Points (K, n, 3) and forces (K, n, 3), N, in configurations (K, nq), those of the states if there are any."""
         if kind == "contact forces":
             assert states is not None and self._touched is not None
             places, _ = self._touched.points_law(q)
@@ -85,8 +85,8 @@ class Forces:
         return poses[..., :3, 3], _turned(poses, wrenches[..., :3])
 
     def _loads(self, q: Array, states: Trajectory) -> Array | None:
-        """All that acts on bodies but for joints (K, nbodies, 6), each in its own frame."""
-        found: dict[str | Point, Any] = {}  # at frames, along the world's axes, about its origin
+        """All wrenches on bodies except those of joints (K, nbodies, 6), each in its own frame."""
+        found: dict[str | Point, Any] = {}  # at frames, in world axes, about the world's origin
 
         def act(on: str, wrenches: Array) -> None:
             found[on] = found.get(on, 0.0) + wrenches
@@ -97,7 +97,7 @@ class Forces:
                 act(frame, states.constraint_forces[:, k])
                 act(on, -states.constraint_forces[:, k])
         for k, one in enumerate(self._held):
-            if isinstance(one, Coupling):  # gears are between joints, and load none of them
+            if isinstance(one, Coupling):  # a coupling acts between joints, and exerts no wrench on bodies
                 continue
             pose = forward_kinematics(self.model, q, [_point(one.frame_a)])
             force, moment = (_turned(pose, states.constraint_forces[:, [k], part])[:, 0] for part in _HALVES)
@@ -115,7 +115,7 @@ _HALVES = slice(0, 3), slice(3, 6)
 def forces_of(
     motions: Sequence[Motion], skeletons: Sequence[Skeleton], constraints: Any, contacts: Any, f_ext: Any
 ) -> list[Forces]:
-    """What acts in each of the motions; loads are on the first model. Arguments as a user gives them."""
+    """The forces in each of the motions; ``f_ext`` acts on the first model. Arguments as given by the user."""
     held, first = as_constraints(constraints), motions[0].model
     load = None if f_ext is None else finite_array("f_ext", f_ext)
     if load is not None and load.shape != (len(first.bodies), 6):
@@ -135,7 +135,7 @@ def forces_of(
 
 
 def newton_length(model: Model, length: float) -> float:
-    """How many metres a newton is drawn: the mechanism's weight is half of its length."""
+    """The length (m) of an arrow per newton: the mechanism's weight is half of its length."""
     return 0.5 * length / max(model.mass * max(float(np.linalg.norm(model.gravity)), 1.0), 1e-9)
 
 
@@ -144,5 +144,5 @@ def _point(end: str | Point) -> Point:
 
 
 def _turned(poses: Array, vectors: Array) -> Array:
-    """Vectors (..., n, 3) in the axes of poses (..., n, 4, 4), along the world's."""
+    """Vectors (..., n, 3) in the axes of poses (..., n, 4, 4), rotated to world axes."""
     return np.asarray(np.einsum("...ij,...j->...i", poses[..., :3, :3], vectors))

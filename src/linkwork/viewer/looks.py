@@ -1,4 +1,4 @@
-"""What a mechanism looks like in space: coloured meshes on its bodies, and tubes along chains of very many."""
+"""The appearance of a mechanism in 3D: coloured meshes on its bodies, and tubes along chains of very many."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from linkwork.viewer.scene import CARRIED
 from linkwork.viewer.skeleton import Chain, Skeleton, matrix
 
 SHAPES = ("visual", "collision", "skeleton")
-"""What can be seen of a body: what its file says is to be seen, what touches, or what its joints and mass tell."""
+"""How a body can be shown: by the file's visual or collision geometry, or by a shape from its joints and mass."""
 _PLAIN, _TOUCHING, _PIN = rgba("#b9bec7"), rgba("#d1765a", 0.55), rgba("#565e69")
 _FEWEST = 200  # triangles that a mesh keeps, however small its share
 
@@ -50,10 +50,10 @@ class Piece:
 
 
 class Looks:
-    """The pieces and chains of a model.
+    """The meshes and chains of a model.
 
-    ``boxes`` are the edges (3,) of bodies that are boxes, by number from 1; ``roots`` folders that meshes may be in;
-    ``most`` about how many triangles all meshes of files may have together.
+    ``boxes`` are the edge lengths (3,) of bodies that are boxes, by number from 1; ``roots`` folders from which meshes
+    may be read; ``most`` the approximate limit on the triangles of all mesh files together.
     """
 
     def __init__(
@@ -66,18 +66,18 @@ class Looks:
         self._read: dict[str, list[Triangles] | str] = {}
 
     def kinds(self) -> list[str]:
-        """What of ``SHAPES`` there is."""
+        """Those of ``SHAPES`` that the model has."""
         found = [kind for kind in SHAPES[:2] if any(getattr(shape, kind) for shape in self.model.geometry)]
         return [*found, "skeleton"]
 
     def chains(self, kind: str = "visual") -> tuple[Chain, ...]:
-        """Rows of very many bodies, where their file says nothing of their looks."""
+        """Chains of very many bodies, where their file has no geometry for them."""
         if self._kind(kind) != "skeleton":
             return ()
         return tuple(chain for chain in self.skeleton.chains if not set(chain.bodies) & set(self._boxes))
 
     def pieces(self, kind: str = "visual") -> list[Piece]:
-        """Every body, as one of ``SHAPES``; the skeleton where the file has no shapes of that kind at all."""
+        """Every body, as one of ``SHAPES``; the skeleton if the file has no shapes of that kind at all."""
         kind = self._kind(kind)
         found = self._skeleton() if kind == "skeleton" else self._geometry(kind)
         return [*found, *(Piece(body, box(edges).coloured(rgba(CARRIED))) for body, edges in self._boxes.items())]
@@ -86,7 +86,7 @@ class Looks:
         return kind if kind in self.kinds() else "skeleton"
 
     def _skeleton(self, only: set[int] | None = None) -> list[Piece]:
-        """Bodies, or some of them, as what their joints and mass tell."""
+        """All bodies, or some of them, by shapes from their joints and mass."""
         skeleton, found = self.skeleton, []
         left_out = set(self._boxes)
         if only is None:
@@ -132,7 +132,7 @@ class Looks:
         return found + self._skeleton(set(missing) - {piece.body for piece in found} - {0})
 
     def _meshes(self, shape: Geometry, share: float) -> list[Mesh]:
-        """A shape in its body's frame; none if its file cannot be read."""
+        """A shape in its body's frame; empty if its file cannot be read."""
         size, place = shape.size, matrix(shape.placement)
         colour = shape.colour
         if shape.kind == "mesh":
@@ -156,7 +156,7 @@ class Looks:
         return f"{shape.folder}\0{shape.mesh}"
 
     def _triangles(self, shape: Geometry) -> list[Triangles]:
-        """Of a mesh; read once, and none if that fails."""
+        """The triangles of a mesh; read once, and empty if that fails."""
         if shape.kind != "mesh":
             return []
         key = self._key(shape)
@@ -179,7 +179,7 @@ def checked_shapes(shapes: Any) -> str:
 
 
 def checked_roots(roots: Any) -> list[str]:
-    """Folders."""
+    """The folders, checked."""
     listed = isinstance(roots, Sequence) and not isinstance(roots, str | bytes)
     if not listed:
         raise ArgumentError(f"roots must be a list of folders, not {shown(roots)}")
@@ -187,7 +187,7 @@ def checked_roots(roots: Any) -> list[str]:
 
 
 def _joint(joint: Joint, radius: float) -> Mesh:
-    """A pin along the axis of a hinge, a ball for others, on bodies so thick."""
+    """A pin along the axis of a hinge, a ball for other joints, on bodies of this radius."""
     axis = getattr(joint, "axis", None)
     if axis is None or joint.nv != 1:
         return sphere(1.05 * radius)

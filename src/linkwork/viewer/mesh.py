@@ -1,4 +1,4 @@
-"""Triangles in space: what a browser draws. Simple solids, and normals with creases for meshes of files."""
+"""Triangle meshes for the browser: simple solids, and normals with creases for meshes of files."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from linkwork.dynamics.arguments import Array
 
 Indices = NDArray[np.int64]
 
-_AROUND, _ROWS = 20, 8  # corners of a circle, rings of a ball
+_AROUND, _ROWS = 20, 8  # vertices of a circle, rings of a sphere
 _CREASE = np.cos(np.radians(35.0))  # faces that meet at a larger angle have an edge between them
 
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Vertices (n, 3), m, unit normals (n, 3) there, and triangles (m, 3) of them, anticlockwise from outside.
+    """Vertices (n, 3), m, unit normals (n, 3) there, and triangles (m, 3) of vertex indices, anticlockwise from
+    outside.
 
-    colour: red, green, blue and opacity from 0 to 1; None where nobody says.
+    colour: red, green, blue and opacity from 0 to 1; None if unspecified.
     """
 
     vertices: Array
@@ -29,7 +30,7 @@ class Mesh:
     colour: tuple[float, float, float, float] | None = None
 
     def moved(self, placement: Array) -> Mesh:
-        """The same elsewhere (4, 4)."""
+        """The mesh moved by a placement (4, 4)."""
         turn = placement[:3, :3]
         return replace(self, vertices=self.vertices @ turn.T + placement[:3, 3], normals=self.normals @ turn.T)
 
@@ -38,7 +39,7 @@ class Mesh:
 
 
 def rgba(colour: str, opacity: float = 1.0) -> tuple[float, float, float, float]:
-    """Of a colour such as "#4878a8"."""
+    """The colour of a string such as "#4878a8"."""
     red, green, blue = (int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5))
     return red, green, blue, opacity
 
@@ -48,14 +49,14 @@ def sphere(radius: float) -> Mesh:
 
 
 def ellipsoid(radii: Array) -> Mesh:
-    """About the origin, with its axes along x, y and z."""
+    """An ellipsoid about the origin, with its axes along x, y and z."""
     ball = _ball()
     normals = ball.normals / np.maximum(radii, 1e-12)
     return replace(ball, vertices=ball.vertices * radii, normals=_unit(normals))
 
 
 def capsule(a: Array, b: Array, radius: float) -> Mesh:
-    """All that is within a radius of the line from a to b."""
+    """A capsule: all points within a radius of the line from a to b."""
     along = b - a
     length = float(np.linalg.norm(along))
     ball = _ball()
@@ -67,7 +68,7 @@ def capsule(a: Array, b: Array, radius: float) -> Mesh:
 
 
 def rounded_hull(points: Array, radius: float) -> Mesh:
-    """All that is within a radius of the convex hull of points (n, 3): each direction's farthest point, moved out."""
+    """All points within a radius of the convex hull of points (n, 3): each direction's farthest point, moved out."""
     if len(points) == 1:
         return capsule(points[0], points[0], radius)
     if len(points) == 2:
@@ -78,7 +79,7 @@ def rounded_hull(points: Array, radius: float) -> Mesh:
 
 
 def box(edges: Array) -> Mesh:
-    """About the origin."""
+    """A box about the origin."""
     vertices: list[Array] = []
     normals, faces = [], []
     for axis in range(3):
@@ -97,7 +98,7 @@ def box(edges: Array) -> Mesh:
 
 
 def cylinder(radius: float, length: float) -> Mesh:
-    """About the origin, along z."""
+    """A cylinder about the origin, along z."""
     turns = np.linspace(0.0, 2.0 * np.pi, _AROUND, endpoint=False)
     circle = np.stack([np.cos(turns), np.sin(turns), np.zeros(_AROUND)], axis=-1)
     up = np.array([0.0, 0.0, 0.5 * length])
@@ -134,7 +135,7 @@ def arrow(start: Array, end: Array, radius: float) -> Mesh:
 
 
 def together(meshes: list[Mesh]) -> Mesh:
-    """Several as one, in the colour of the first."""
+    """Several meshes as one, in the colour of the first."""
     starts = np.cumsum([0] + [len(mesh.vertices) for mesh in meshes])
     return Mesh(
         np.concatenate([mesh.vertices for mesh in meshes]),
@@ -145,7 +146,7 @@ def together(meshes: list[Mesh]) -> Mesh:
 
 
 def creased(corners: Array) -> Mesh:
-    """Of triangles (m, 3, 3) by their corners: smooth where they meet at a small angle, with edges elsewhere."""
+    """A mesh of triangles (m, 3, 3): smooth where they meet at a small angle, with edges elsewhere."""
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     area = np.linalg.norm(across, axis=1)
     corners, across, area = corners[area > 0.0], across[area > 0.0], area[area > 0.0]
@@ -156,15 +157,15 @@ def creased(corners: Array) -> Mesh:
     _, vertex = np.unique(_cells(flat, 2e-6 * size), return_inverse=True)
     order = np.argsort(vertex, kind="stable")
     firsts = np.flatnonzero(np.diff(vertex[order], prepend=-1))
-    counts = np.minimum(np.diff(np.append(firsts, len(order))), 64)  # the hub of a fan needs no more to look smooth
-    # Every pair of corners at one vertex: the faces of both count toward the normal of the first.
+    counts = np.minimum(np.diff(np.append(firsts, len(order))), 64)  # more are not needed for a smooth look
+    # Every pair of corners at one vertex: the faces of both contribute to the normal of the first.
     start, many = firsts[vertex], counts[vertex]
     mine = np.repeat(np.arange(len(flat)), many)
     offset = np.arange(len(mine)) - np.repeat(np.cumsum(many) - many, many)
     other = order[np.repeat(start, many) + offset]
     unit = across / area[:, None]
     smooth = np.einsum("ij,ij->i", unit[mine // 3], unit[other // 3]) > _CREASE
-    normals = 1e-9 * across[np.arange(len(flat)) // 3]  # its own face counts even where a vertex has very many
+    normals = 1e-9 * across[np.arange(len(flat)) // 3]  # its own face contributes even where a vertex has very many
     np.add.at(normals, mine[smooth], across[other[smooth] // 3])
     normals = _unit(normals)
     key = vertex * 101**3 + np.round(normals * 50.0 + 50.0).astype(np.int64) @ [101**2, 101, 1]
@@ -173,7 +174,7 @@ def creased(corners: Array) -> Mesh:
 
 
 def simplified(corners: Array, most: int) -> Array:
-    """At most about so many triangles (m, 3, 3) that look like the given ones: corners in one cell of a grid meet."""
+    """At most about ``most`` triangles (m, 3, 3) like the given ones: corners in one grid cell are merged."""
     cells, fewer = int(1.2 * most**0.5) + 3, corners
     while len(fewer) > most and cells >= 3:
         flat = corners.reshape(-1, 3)
@@ -191,14 +192,14 @@ def simplified(corners: Array, most: int) -> Array:
 
 
 def _cells(points: Array, edge: float) -> Indices:
-    """A number for the cell of a grid that each point (n, 3) is in; at most two million cells a side."""
+    """The index of the grid cell that each point (n, 3) is in; at most two million cells a side."""
     x, y, z = np.floor((points - points.min(axis=0)) / edge).astype(np.int64).T
     return (x * 2_000_003 + y) * 2_000_003 + z
 
 
 @cache
 def _ball() -> Mesh:
-    """The unit sphere by latitude and longitude, its equator twice."""
+    """The unit sphere by latitude and longitude, with a duplicate equator."""
     heights = np.concatenate([np.linspace(-0.5, 0.0, _ROWS // 2 + 1), np.linspace(0.0, 0.5, _ROWS // 2 + 1)]) * np.pi
     turns = np.linspace(0.0, 2.0 * np.pi, _AROUND + 1)
     up, around = np.meshgrid(heights, turns, indexing="ij")
@@ -220,7 +221,7 @@ def _second_equator() -> NDArray[np.bool_]:
 
 @cache
 def _directions() -> Mesh:
-    """The unit sphere, evenly: an icosahedron, each of whose triangles is cut in four, three times."""
+    """The unit sphere, evenly: an icosahedron, each of whose triangles is divided into four, three times."""
     golden = 0.5 * (1.0 + 5.0**0.5)
     one = [(s, t * golden, 0.0) for s in (-1, 1) for t in (-1, 1)]
     corners = np.array([np.roll(point, k) for k in range(3) for point in one])
@@ -251,14 +252,14 @@ def _along(place: Array, z: Array) -> Array:
 
 
 def _toward(z: Array) -> Array:
-    """A rotation (3, 3) that takes the z axis to a unit vector."""
+    """A rotation (3, 3) that maps the z axis to a unit vector."""
     x = np.cross([0.0, 1.0, 0.0] if abs(z[1]) < 0.9 else [1.0, 0.0, 0.0], z)
     x /= np.linalg.norm(x)
     return np.stack([x, np.cross(z, x), z], axis=-1)
 
 
 def _across(axis: int) -> tuple[Array, Array]:
-    """The two axes after an axis, so that the three are right-handed."""
+    """The two axes after an axis, in right-handed order."""
     return np.eye(3)[(axis + 1) % 3], np.eye(3)[(axis + 2) % 3]
 
 

@@ -1,4 +1,4 @@
-"""What there is to play: a model, trajectories and rollouts as motions side by side over one stretch of time."""
+"""Models, trajectories and rollouts as motions that are played side by side over one interval of time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linkwork.simulation.rollouts.result import Rollout
 from linkwork.simulation.trajectory import ARRAYS, Trajectory
 
 MOST_MOTIONS = 100
-"""As many as can be seen side by side."""
+"""The largest number of motions shown side by side."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Motion:
 
     @property
     def recorded(self) -> int:
-        """How many forces of constraints or contacts its states have."""
+        """The number of constraint or contact forces that its states have."""
         return 0 if self.trajectory is None else self.trajectory.constraint_forces.shape[1]
 
     def at(self, times: Array) -> Array:
@@ -48,7 +48,7 @@ class Motion:
         return np.broadcast_to(self.q, (len(times), self.model.nq)) if states is None else states.q
 
     def states(self, times: Array) -> Trajectory | None:
-        """All that is known at these times, of which some may be the same; None of a model."""
+        """The states at these times, of which some may be equal; None for a model at rest."""
         if self.trajectory is None:
             return None
         first, last = self.span

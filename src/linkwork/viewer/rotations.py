@@ -1,4 +1,4 @@
-"""Rotations as browsers take them: unit quaternions."""
+"""Rotations as unit quaternions, for browsers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A picture of mechanisms: polygons in the order of their distance, over a ground with a grid and shadows."""
+"""An image of mechanisms: polygons in order of their distance, over a ground with a grid and shadows."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from linkwork.viewer.camera import Camera
 from linkwork.viewer.shapes import CIRCLE, box_faces, hull, rounded
 from linkwork.viewer.skeleton import Part, Skeleton
 
-_LIGHT = np.array([0.35, -0.55, 0.76])  # toward it, in the world
+_LIGHT = np.array([0.35, -0.55, 0.76])  # towards the light, in the world
 _EDGE, _HAZE = np.array([0.13, 0.15, 0.18]), np.array([0.90, 0.92, 0.95])
 JOINT, CARRIED, TRAIL, _GRID, _SHADOW = "#23272e", "#c49a6c", "#e4572e", "#d4d8de", "#596069"
 AXES = ("#d62728", "#2ca02c", "#1f77b4")
-"""Of a frame: x, y, z."""
+"""Colours of a frame's axes: x, y, z."""
 
 
 class Shape(NamedTuple):
-    """An outline (n, 2) in the picture, how near it is (m), and its looks."""
+    """An outline (n, 2) in the image, its nearness (m), and its style."""
 
     near: float
     outline: Array
@@ -32,7 +32,7 @@ class Shape(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A way (n, 3) through the world, and its looks."""
+    """A path (n, 3) in the world, and its style."""
 
     points: Array
     colour: str
@@ -41,7 +41,7 @@ class Line(NamedTuple):
 
 
 class Rope(NamedTuple):
-    """A chain of very many bodies: the line (n, 3) along it, how thick it is (m), and its looks."""
+    """A chain of very many bodies: the line (n, 3) along it, its thickness (m), and its style."""
 
     points: Array
     radius: float
@@ -50,7 +50,7 @@ class Rope(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """The height (m) of the ground, the least and the most x and y (2,) of what is shown, and its squares' edge (m)."""
+    """The height (m) of the ground, the least and largest x and y (2,) of the scene, and its squares' edge (m)."""
 
     height: float
     low: Array
@@ -59,18 +59,18 @@ class Ground(NamedTuple):
 
 
 def below(lowest: float, size: float) -> float:
-    """The ground's height (m) under what goes down to some height and is so large: zero where that is about right."""
+    """The ground's height (m) under a scene with this lowest point and size: zero where that is about right."""
     return 0.0 if lowest > -0.04 * size else lowest - 0.03 * size
 
 
 def squares(size: float) -> float:
-    """The edge (m), a round number, of the ground's squares under what is so large."""
+    """The edge length (m), a round number, of the ground's squares under a scene of this size."""
     power = 10.0 ** np.floor(np.log10(size / 10.0))
     return float(next(k * power for k in (1.0, 2.0, 5.0, 10.0) if k * power >= size / 10.0))
 
 
 class Scene:
-    """Collects what is to be seen, and paints it on axes at the end."""
+    """Collects the parts of an image, and paints them on axes at the end."""
 
     def __init__(self, camera: Camera) -> None:
         self.camera = camera
@@ -79,12 +79,12 @@ class Scene:
         self._ropes: list[Rope] = []
         self._labels: list[tuple[Array, str]] = []
         self._standing: list[tuple[Array, float]] = []
-        """Points of the world (n, 3) and the radius about them: what throws shadows."""
+        """Points of the world (n, 3) and the radius about them: the bodies that cast shadows."""
 
     def add(
         self, skeleton: Skeleton, placements: Array, boxes: Mapping[int, Array], joints: bool, alpha: float = 1.0
     ) -> None:
-        """A mechanism; ``boxes`` are the edges (3,) of bodies that are boxes, by number from 1."""
+        """Add a mechanism; ``boxes`` are the edge lengths (3,) of bodies that are boxes, by number from 1."""
         chains = [chain for chain in skeleton.chains if boxes.keys().isdisjoint(chain.bodies)]
         self._ropes += [Rope(chain.points(placements), chain.radius, chain.colour, alpha) for chain in chains]
         elsewhere = boxes.keys() | {body for chain in chains for body in chain.bodies}
@@ -104,18 +104,18 @@ class Scene:
                 self._shapes.append(Shape(front, place + 0.5 * radius * CIRCLE, "#ffffff", alpha=alpha))
 
     def triad(self, placement: Array, length: float, label: str) -> None:
-        """The axes of a frame: x red, y green, z blue."""
+        """Add the axes of a frame: x red, y green, z blue."""
         origin = placement[:3, 3]
         for k, colour in enumerate(AXES):
             self._lines.append(Line(np.stack([origin, origin + length * placement[:3, k]]), colour, 1.8, 1.0))
         self._labels.append((origin, label))
 
     def trail(self, points: Array) -> None:
-        """A way (n, 3) through the world."""
+        """Add a path (n, 3) in the world."""
         self._lines.append(Line(points, TRAIL, 1.4, 0.9))
 
     def ground(self, height: float | None = None) -> Ground:
-        """The ground under everything; if no height is given at zero, or below what is lower."""
+        """The ground under everything; without a height, at zero or below the lowest point."""
         solid = [*self._standing, *((rope.points, rope.radius) for rope in self._ropes)]
         points = np.concatenate([points for points, _ in solid] or [np.zeros((1, 3))])
         size = max(float(np.ptp(self.extent(), axis=0).max()), 1e-6)
@@ -127,7 +127,7 @@ class Scene:
         return Ground(height, np.floor(low / square) * square, np.ceil(high / square) * square, square)
 
     def extent(self) -> Array:
-        """The least and the most of right and up (2, 2) that anything reaches."""
+        """The least and largest right and up coordinates (2, 2) of everything."""
         outlines = [shape.outline for shape in self._shapes]
         outlines += [self.camera.see(line.points)[:, :2] for line in self._lines]
         for rope in self._ropes:
@@ -139,12 +139,12 @@ class Scene:
         return np.stack([every.min(axis=0), every.max(axis=0)])
 
     def paint(self, axes: Any, ground: Ground | None, limits: Array) -> None:
-        """Everything on matplotlib axes."""
+        """Paint everything on matplotlib axes."""
         axes.set_axis_off()
         axes.set_aspect("equal")
         (left, bottom), (right, top) = limits
         wide, high = axes.figure.get_size_inches() * axes.get_position().size
-        dots = 72.0 * min(wide / (right - left), high / (top - bottom))  # points of the printer for a metre
+        dots = 72.0 * min(wide / (right - left), high / (top - bottom))  # typographic points per metre
         if ground is not None:
             self._paint_ground(axes, ground)
             self._paint_ropes(axes, dots, ground.height)
@@ -167,7 +167,7 @@ class Scene:
         axes.set_ylim(bottom, top)
 
     def limits(self, ground: Ground | None) -> Array:
-        """The part of the picture's plane to show: all shapes, and the ground below them."""
+        """The part of the image plane to show: all shapes, and the ground below them."""
         low, high = self.extent()
         if ground is not None:
             (x0, y0), (x1, y1), z = ground.low, ground.high, ground.height
@@ -177,7 +177,7 @@ class Scene:
         return np.stack([low - margin, high + margin])
 
     def _part(self, part: Part, placement: Array, alpha: float) -> float:
-        """Add a body; how near it is."""
+        """Add a body; returns its nearness."""
         if part.box is not None:
             self._box(placement @ part.box.placement, part.box.edges, part.colour, alpha)
             return float(self.camera.see(placement[:3, 3])[2])
@@ -225,11 +225,11 @@ class Scene:
 
     def _paint_shapes(self, axes: Any) -> None:
         collections, colors = import_module("matplotlib.collections"), import_module("matplotlib.colors")
-        shapes = sorted(self._shapes, key=lambda shape: shape.near)  # the sort is stable: what was added later covers
+        shapes = sorted(self._shapes, key=lambda shape: shape.near)  # a stable sort: later shapes cover earlier ones
         if not shapes:
             return
         near = np.array([shape.near for shape in shapes])
-        # What is far fades into the haze, by no more than a quarter, and less in a flat mechanism.
+        # Distant shapes fade into the haze, by no more than a quarter, and less in a flat mechanism.
         depth = max(float(np.ptp(near)), 0.5 * float(np.ptp(self.extent(), axis=0).max()))
         haze = (0.25 * (near.max() - near) / depth)[:, None]
         own = np.array([colors.to_rgb(shape.colour) for shape in shapes])
@@ -249,7 +249,7 @@ class Scene:
         )
 
     def _paint_ground(self, axes: Any, ground: Ground) -> None:
-        """Squares of the ground, and the shadows of what is above it."""
+        """The squares of the ground, and the shadows on it."""
         collections = import_module("matplotlib.collections")
         (x0, y0), (x1, y1), height, square = ground.low, ground.high, ground.height, ground.square
         lines = [[(x, y0, height), (x, y1, height)] for x in np.arange(x0, x1 + square / 2, square)]

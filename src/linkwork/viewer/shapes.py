@@ -1,4 +1,4 @@
-"""Outlines in the picture's plane."""
+"""Outlines in the image plane."""
 
 from __future__ import annotations
 

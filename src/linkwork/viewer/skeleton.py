@@ -1,7 +1,7 @@
-"""What there is to draw of a model: for each body the points where it is joined to others, how thick it is, its colour.
+"""The drawable parts of a model: for each body its points of connection to others, its thickness, its colour.
 
-Model files' meshes are never opened. A body is as long as the way between its joints, and as thick as a body of its
-mass and inertia: that makes a humanoid look like one.
+Mesh files are never opened for this. A body is as long as the distance between its joints, and as thick as a body of
+its mass and inertia: that makes a humanoid look like one.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from linkwork.viewer.solids import Solid, solid
 _IDENTITY = Transform.identity().numbers()
 PALETTE = ("#4878a8", "#d1765a", "#5a9e6f", "#b08fc7", "#c9a227", "#5fa8b8", "#c56b8f", "#8a8f5a")
 GROUNDED = "#8b8f96"
-"""The colour of what does not move."""
+"""The colour of bodies that do not move."""
 
 THINNEST, THICKEST = 0.008, 0.06
-"""Radius of a body as a share of the mechanism's length."""
+"""Radius of a body as a fraction of the mechanism's length."""
 
 MOST_SOLID = 200
-"""Bodies drawn one by one; of a mechanism with more, chains are drawn as lines."""
+"""Bodies drawn one by one; in a mechanism with more, chains are drawn as lines."""
 
 
 @dataclass(frozen=True)
 class Part:
     """A body: its number (0 is the world), points on it (n, 3) in its own frame, its thickness (m), its colour, and the
-    box of its mass and inertia if nothing else tells its shape.
+    box of its mass and inertia if its shape is not known otherwise.
     """
 
     body: int
@@ -44,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Chain:
-    """Bodies that carry each other, drawn as one line through their origins and on to a tip (3,) on the last."""
+    """A chain of bodies, drawn as one line through their origins and on to a tip (3,) on the last."""
 
     bodies: tuple[int, ...]
     tip: Array
@@ -52,7 +52,7 @@ class Chain:
     colour: str
 
     def points(self, placements: Array) -> Array:
-        """Its corners (..., n + 1, 3) in the world, of placements (..., nbodies + 1, 4, 4)."""
+        """Its points (..., n + 1, 3) in the world, from placements (..., nbodies + 1, 4, 4)."""
         last = placements[..., self.bodies[-1], :, :]
         end = last[..., :3, :3] @ self.tip + last[..., :3, 3]
         return np.concatenate([placements[..., self.bodies, :, :][..., :3, 3], end[..., None, :]], axis=-2)
@@ -66,7 +66,7 @@ class Skeleton:
         self._solids = [solid(body) for body in model.bodies]
 
     def placements(self, q: Array) -> Array:
-        """Of the world and all bodies (..., nbodies + 1, 4, 4)."""
+        """Placements of the world and all bodies (..., nbodies + 1, 4, 4)."""
         bodies = forward_kinematics(self.model, q, self.model.body_names)
         for body, off in self._beside.items():
             bodies[..., body, :, :] = bodies[..., body, :, :] @ off
@@ -74,12 +74,12 @@ class Skeleton:
         return np.concatenate([world, bodies], axis=-3)
 
     def frame_on_body(self, body: int) -> Array:
-        """Where the frame of a body's name lies (4, 4) in the body's own frame; bodies count from 1."""
+        """The placement (4, 4) of the frame with a body's name in the body's own frame; bodies count from 1."""
         return matrix(self.model.frame(self.model.body_names[body - 1]).placement)
 
     @cached_property
     def _beside(self) -> dict[int, Array]:
-        """Bodies whose named frame lies beside their own, as MJCF has it: the way (4, 4) from the one to the other."""
+        """Bodies whose named frame differs from their own, as in MJCF: the placement (4, 4) of the one in the other."""
         found = {}
         for index, name in enumerate(self.model.body_names):
             placement = self.model.frame(name).placement
@@ -109,7 +109,7 @@ class Skeleton:
 
     @cached_property
     def joints(self) -> tuple[tuple[int, float], ...]:
-        """The bodies whose joint, at their origin, is worth a dot, and its radius (m)."""
+        """The bodies whose joint, at their origin, is drawn as a dot, and its radius (m)."""
         moving = [part for part in self.parts if part.body and self.model.bodies[part.body - 1].joint.nv in (1, 2, 3)]
         if len(moving) > 80:
             return ()
@@ -117,7 +117,7 @@ class Skeleton:
 
     @cached_property
     def chains(self) -> tuple[Chain, ...]:
-        """Bodies to draw as lines: in a mechanism of very many, those that carry one other each, or end such a row."""
+        """Bodies drawn as lines: in a mechanism of very many, those that carry one other each, or end such a chain."""
         if len(self.parts) <= MOST_SOLID:
             return ()
         heavy, of_body = _heavy(self.model), {part.body: part for part in self.parts if part.body and part.box is None}
@@ -146,7 +146,7 @@ class Skeleton:
 
     @cached_property
     def _points(self) -> list[Array]:
-        """Where each body, the world first, is joined to others or has a tip."""
+        """The points at which each body, the world first, is connected to others or has a tip."""
         model = self.model
         ends: list[list[list[float]]] = [[] if not i else [[0.0] * 3] for i in range(len(model.bodies) + 1)]
         heavy = _heavy(model)
@@ -159,16 +159,16 @@ class Skeleton:
             if frame.name not in own and frame.body:
                 tips.setdefault(frame.body, []).append([float(x) for x in frame.placement.translation.numbers()])
         for index, mass in enumerate(self._solids, 1):
-            if len(ends[index]) == 1 and mass is not None:  # a leaf: to its tips, and as far as its mass goes
+            if len(ends[index]) == 1 and mass is not None:  # a leaf: to its tips, and as far as its mass extends
                 ends[index] += tips.get(index, []) + mass.ends()
         roots = [body for body in model.bodies if not body.parent]
         if len(roots) == 1 and roots[0].joint.nv < 6:
-            ends[0].append([0.0, 0.0, 0.0])  # what it is mounted on
+            ends[0].append([0.0, 0.0, 0.0])  # the base that it is mounted on
         return [_distinct(np.array(points).reshape(-1, 3)) for points in ends]
 
     @cached_property
     def length(self) -> float:
-        """How large the mechanism is (m): the longest way along it."""
+        """The size of the mechanism (m): the longest path along it."""
         reach = [0.0]
         for index, body in enumerate(self.model.bodies, 1):
             step = (
@@ -195,7 +195,7 @@ class Skeleton:
 
 
 def matrix(placement: Transform) -> Array:
-    """A placement as numbers (4, 4)."""
+    """A placement as an array (4, 4)."""
     found = np.eye(4)
     found[:3, :3] = np.array(placement.rotation.numbers(), dtype=np.float64).reshape(3, 3)
     found[:3, 3] = placement.translation.numbers()
@@ -203,7 +203,7 @@ def matrix(placement: Transform) -> Array:
 
 
 def _heavy(model: Model) -> list[bool]:
-    """Which bodies carry mass, themselves or further out; the others are only names of places."""
+    """Which bodies carry mass, themselves or further out; the others are only named frames."""
     heavy = [True] + [body.inertia.mass > 0.0 for body in model.bodies]
     for index in range(len(model.bodies), 0, -1):
         if heavy[index]:

@@ -1,4 +1,4 @@
-"""A body's size, as its mass and inertia tell it."""
+"""A body's size, from its mass and inertia."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Solid:
     edges: Array
 
     def ends(self) -> list[list[float]]:
-        """The middles (3,) of its two far faces, moved in by its half thickness; none if it is about a cube."""
+        """The centres (3,) of its two far faces, moved in by half its thickness; none if it is about a cube."""
         short, middle, long = np.sort(self.edges)
         if long < 1.3 * middle:
             return []
@@ -27,7 +27,7 @@ class Solid:
 
 
 def solid(body: Body) -> Solid | None:
-    """None for a body without mass."""
+    """The box of a body; None without mass."""
     mass = float(body.inertia.mass)
     if not mass:
         return None

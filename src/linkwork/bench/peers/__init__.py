@@ -1,4 +1,4 @@
-"""Other libraries, where they are installed: one module each, imported only when it is asked for."""
+"""Other libraries, if they are installed: one module each, imported only on request."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Factory = Callable[[Model], Peer]
 
 
 def factories(names: list[str]) -> tuple[dict[str, Factory], dict[str, str]]:
-    """How to build a model in each library, and notes: what the library's build can use, or why it takes no part."""
+    """The factory of each library, and notes: the instructions that its build uses, or why it does not take part."""
     found: dict[str, Factory] = {}
     notes: dict[str, str] = {}
     for name in names:

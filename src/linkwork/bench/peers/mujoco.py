@@ -1,7 +1,7 @@
 """MuJoCo with the same bodies and joints and nothing else: no geometry, contacts, limits or constraints.
 
-Its conventions differ for a floating base: quaternions are (w, x, y, z), and the linear velocity is in the world's
-axes. States are converted before, and results after, what is timed.
+Its conventions differ for a floating base: quaternions are (w, x, y, z), and the linear velocity is in world axes.
+States and results are converted outside the timed call.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class MuJoCo:
         if found is None or (
             case.base == "nonlinear_effects" and any(isinstance(b.joint, Free) for b in self.ours.bodies)
         ):
-            return None  # zero acceleration means another motion in its coordinates of a floating base
+            return None  # zero acceleration is another motion in its coordinates of a floating base
         how, function = found
         there = Converted(self.ours, states)
         inputs = list(zip(*(there.given(name) for name in case.arguments), strict=True))
@@ -85,7 +85,7 @@ class MuJoCo:
     def rollout(self, states: States, tau: Array, dt: float, answer: Callable[[Array], Array]) -> Contestant | None:
         """Trajectories from states with joint forces (states, steps, nv); ``answer`` takes (states, steps, nq + nv)."""
         if any(isinstance(body.joint, Free) for body in self.ours.bodies):
-            return None  # it moves a free body along another path within a step
+            return None  # within a step it moves a free body along another path
         model = copy(self.model)
         model.opt.timestep = dt
         there = Converted(self.ours, states)
@@ -97,7 +97,7 @@ class MuJoCo:
         )
 
     def simulation(self, states: States, tau: Array, dt: float, steps: int, integrator: str) -> Contestant | None:
-        """Steps from one state with constant joint forces, of which the last state is kept."""
+        """Steps from one state with constant joint forces; the last state is kept."""
         if any(isinstance(body.joint, Free) for body in self.ours.bodies):
             return None
         mujoco, model = self.mujoco, copy(self.model)
@@ -116,7 +116,7 @@ class MuJoCo:
         return Contestant("mj_step", function, [()], steps, lambda raw, _: _quaternions_last(self.ours, raw))
 
     def _steps(self, model: Any, there: Converted, forces: Array, threads: int) -> Callable[[], Array] | None:
-        """Its own rollout: a step for each row of forces (states, steps, nv), every state after one kept."""
+        """Its own rollout: a step for each row of forces (states, steps, nv); the state after each is kept."""
         mujoco, nq, nv = self.mujoco, model.nq, model.nv
         rollout = import_module("mujoco.rollout")
         start = np.concatenate([np.zeros((len(forces), 1)), there.given("q"), there.given("v")], axis=1)
@@ -124,7 +124,7 @@ class MuJoCo:
         data = [mujoco.MjData(model) for _ in range(threads)]
         spec = mujoco.mjtState.mjSTATE_QFRC_APPLIED.value
         if mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS) != 1 + nq + nv:
-            return None  # another layout than the one written for
+            return None  # another memory layout than this code expects
         roll = rollout.Rollout(nthread=threads if threads > 1 else 0)
 
         def function() -> Array:
@@ -170,7 +170,7 @@ class MuJoCo:
 
 
 class Converted:
-    """States in MuJoCo's coordinates, and results brought back into ours."""
+    """States in MuJoCo's coordinates, and the conversion of results to ours."""
 
     def __init__(self, model: Model, states: States) -> None:
         self.fields = {name: array.copy() for name, array in states.fields.items()}
@@ -194,7 +194,7 @@ class Converted:
         return self.fields[name]
 
     def back(self, function: str, result: Array, first: int = 0) -> Array:
-        """Results of states from ``first`` on, as the public function gives them."""
+        """Results of states from ``first`` on, in the form of the public function."""
         count = len(result)
         result = result.copy()
         for rate, rotations in self.rotations:

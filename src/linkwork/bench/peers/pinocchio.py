@@ -25,7 +25,7 @@ Called = tuple[str, Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]
 
 
 def note() -> str:
-    """What this build can use, as its Eigen tells."""
+    """The instruction set of this build, as reported by its Eigen."""
     pin = _pin()
     try:
         simd = str(import_module("eigenpy").SimdInstructionSetsInUse())
@@ -63,12 +63,12 @@ class Pinocchio:
         there.armature[:] = model.armature
         self.depth_first = _depth_first([body.parent for body in model.bodies])
         self.pools: dict[int, Any] = {1: pin.ModelPool(there, 1)}
-        self.data = self.pools[1].getData(0)  # not one more: it holds gigabytes for a chain of 500
+        self.data = self.pools[1].getData(0)  # not one more: it takes gigabytes for a chain of 500
 
     def single(self, case: Case, states: States) -> Contestant | None:
         found = self._function(case, states.frames(case))
         if found is None or (case.name in _IN_ROWS and not self.depth_first):
-            return None  # it needs every subtree to be a row of joints, without saying so
+            return None  # it requires, without checking, that the joints of every subtree are consecutive
         how, function, before, after = found
         inputs = [(*before, *arguments, *after) for arguments in states.one_by_one(case)]
         answer = _IN_ROWS.get(case.name, flat)
@@ -92,7 +92,7 @@ class Pinocchio:
         )
 
     def _function(self, case: Case, frames: list[str]) -> Called | None:
-        """What is called, and its arguments before and after those of the state."""
+        """The function called, and its arguments before and after those of the state."""
         pin, model, data = self.pin, self.model, self.data
         both = (model, data)
         plain = {
@@ -124,7 +124,7 @@ class Pinocchio:
         return several and (*several, (), ())
 
     def _contacts(self, frames: list[str]) -> tuple[Any, Any]:
-        """Frames that are held fast, whose Delassus matrix is Λ⁻¹."""
+        """Frames welded to the world, whose Delassus matrix is Λ⁻¹."""
         pin, models, datas = self.pin, self.pin.StdVec_RigidConstraintModel(), self.pin.StdVec_RigidConstraintData()
         for name in frames:
             frame = self.model.frames[self.model.getFrameId(name)]
@@ -134,7 +134,7 @@ class Pinocchio:
         return models, datas
 
     def _steps(self, frame: str) -> dict[str, tuple[str, Callable[..., Any]]]:
-        """What takes more than one call."""
+        """Cases that take more than one call."""
         pin, model, data, tip = self.pin, self.model, self.data, self.model.getFrameId(frame)
         zero = np.zeros(model.nv)
 
@@ -168,7 +168,7 @@ class Pinocchio:
         ahead, after = step[:nv], step[nv:]
 
         def linearise(q: Array, v: Array, tau: Array) -> Array:
-            """Columns of q, v and tau of what a step leads to: v⁺ = v + h a, then q⁺ = q ⊕ h v⁺."""
+            """The Jacobian of a step, v⁺ = v + h a, then q⁺ = q ⊕ h v⁺, with columns for q, v and tau."""
             da_dq, da_dv, upper = pin.computeABADerivatives(model, data, q, v, tau)
             after[:, :nv], after[:, nv : 2 * nv] = STEP * da_dq, STEP * da_dv
             after[:, 2 * nv :] = STEP * (np.triu(upper) + np.triu(upper, 1).T)
@@ -207,12 +207,12 @@ def _symmetric(matrix: Any, _: int) -> Array:
 
 
 def _symmetric_last(matrices: Any, _: int) -> Array:
-    """Of three matrices, the last of which is symmetric."""
+    """Three matrices, the last of which is symmetric."""
     return np.concatenate([np.ravel(matrices[0]), np.ravel(matrices[1]), _symmetric(matrices[2], 0)])
 
 
 def _two_blocks(step: Any, _: int) -> Array:
-    """A and B, which stand side by side."""
+    """A and B, from one matrix with both side by side."""
     columns = step.shape[-1] // 3 * 2
     return np.concatenate([np.ravel(step[:, :columns]), np.ravel(step[:, columns:])])
 
@@ -226,7 +226,7 @@ _IN_ROWS: dict[str, Callable[[Any, int], Array]] = {
     "torque_regressor": flat,
     "constrained_dynamics 2": flat,
 }
-"""What is right for joints in depth-first order alone, and how its results are made whole."""
+"""Functions that are correct only for joints in depth-first order, and how to complete their results."""
 
 
 def _joint(pin: Any, joint: Joint) -> Any:

@@ -1,4 +1,4 @@
-"""Closed chains and parallel computation, which Yamane and Nakamura leave to future works: growth over loops, depth.
+"""Closed chains and parallel computation, which Yamane and Nakamura leave to future work: growth over loops, depth.
 
 ladders       mechanisms with any number of loops
 measurements  times and operations over the number of loops, and operations on the longest path

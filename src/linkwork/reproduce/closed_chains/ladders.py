@@ -1,4 +1,4 @@
-"""Ladders: a spine that carries a closed chain on every link, and chains held to each other at many places."""
+"""Ladders: a spine with a closed chain on every link, and chains connected to each other at many places."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 
 class Ladder(NamedTuple):
-    """A mechanism with loops: its constraints, and the same as holds of ``algorithms.closed_chains``."""
+    """A mechanism with loops: its constraints, and the same as ``holds`` of ``algorithms.closed_chains``."""
 
     model: Model
     constraints: list[Constraint]
@@ -25,7 +25,7 @@ class Ladder(NamedTuple):
 
 
 def ladder(loops: int) -> Ladder:
-    """On each link of a spine of hinges two arms, whose tips a ball holds together: a spatial four-bar linkage."""
+    """On each link of a spine of hinges two arms, whose tips a ball joint connects: a spatial four-bar linkage."""
     builder = Builder(f"ladder_{loops}")
     constraints: list[Constraint] = []
     holds: list[Frame] = []
@@ -49,7 +49,7 @@ def ladder(loops: int) -> Ladder:
 
 
 def state(model: Model, seed: int = 0) -> tuple[Array, Array, Array]:
-    """A configuration near the one in which loops are closed, a velocity and joint forces."""
+    """A configuration near one with closed loops, a velocity and joint forces."""
     rng = np.random.default_rng(seed)
     q = integrate(model, neutral(model), 0.1 * rng.normal(size=model.nv))
     return q, rng.normal(size=model.nv), rng.normal(size=model.nv)
@@ -65,7 +65,7 @@ def star(links: int) -> Model:
 
 
 def comb(links: int) -> Model:
-    """A chain that carries a link on every other one."""
+    """A chain with a side link on every other link."""
     builder = Builder(f"comb_{links}")
     last = "world"
     for k in range(links // 2):
@@ -88,8 +88,8 @@ def fork(links: int) -> Model:
 
 
 def rope_ladder(rungs: int) -> Ladder:
-    """Two chains of hinges that hang on the world, with a rung between them at every link: all loops meet at the world,
-    so that near it all are open.
+    """Two chains of hinges that hang from the world, with a rung between them at every link: all loops meet at the
+    world, so that near it all are open.
     """
     builder = Builder(f"rope_ladder_{rungs}")
     chains: list[list[str]] = []
@@ -111,7 +111,7 @@ def rope_ladder(rungs: int) -> Ladder:
 
 
 def snake(contacts: int) -> Ladder:
-    """A chain of hinges that floats, every link of which touches the ground in a plane."""
+    """A floating chain of hinges, every link of which touches the ground in a plane."""
     builder = Builder(f"snake_{contacts}")
     last = builder.add_body("head", "world", Free(), **_SOLID)
     for k in range(1, contacts):

@@ -41,7 +41,7 @@ PATHS = ("articulated_body", "virtual_work", "constraint_force", "assembly")
 
 @dataclass(frozen=True)
 class Settings:
-    """How much is measured. Times are the best of ``rounds`` calls."""
+    """The extent of the measurements. Times are the best of ``rounds`` calls."""
 
     loops: tuple[int, ...] = (1, 2, 5, 10, 20, 50, 100)
     rounds: int = 25
@@ -57,7 +57,7 @@ class Settings:
 
 
 def measure(quick: bool, say: Say) -> dict[str, Any]:
-    """Everything that ``linkwork reproduce closed-chains`` shows."""
+    """All measurements that ``linkwork reproduce closed-chains`` shows."""
     s = Settings.quick() if quick else Settings()
     data: dict[str, Any] = {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -73,7 +73,7 @@ def measure(quick: bool, say: Say) -> dict[str, Any]:
 
 
 def _times(make: Callable[[int], Ladder], loops: Sequence[int], rounds: int, say: Say) -> dict[str, Any]:
-    """Seconds of one state: a call of either method, and the recursion of virtual work alone, in one lane's code."""
+    """Seconds of one state: a call of either method, and the recursion of virtual work alone, in code of one lane."""
     found: dict[str, Any] = {"loops": list(loops), "bodies": [], "articulated_body": [], "virtual_work": []}
     found |= {"recursion": [], "difference": []}
     for count in loops:
@@ -97,7 +97,7 @@ def _times(make: Callable[[int], Ladder], loops: Sequence[int], rounds: int, say
 
 
 def _in_parallel(make: Callable[[int], Model], links: Sequence[int], rounds: int, say: Say) -> dict[str, Any]:
-    """Seconds of one state: articulated bodies on one lane, assembly on all lanes of one thread, and of all."""
+    """Seconds of one state: articulated-body on one lane, assembly on all lanes of one thread, and of all threads."""
     found: dict[str, Any] = {"links": list(links), "articulated_body": [], "assembly": [], "assembly_team": []}
     found["difference"] = []
     for count in links:
@@ -132,7 +132,7 @@ def _best(call: Callable[[], Any], rounds: int) -> tuple[Any, float]:
 
 
 def _operations(make: Callable[[int], Ladder], sizes: Sequence[int], say: Say) -> dict[str, Any]:
-    """Operations of the recursion as written, and how many loops are open at most."""
+    """Operations of the recursion as written, and the largest number of open loops."""
     found: dict[str, Any] = {"loops": list(sizes), "bodies": [], "open": [], "operations": []}
     for count in sizes:
         model, _, holds = make(count)
@@ -145,7 +145,7 @@ def _operations(make: Callable[[int], Ladder], sizes: Sequence[int], say: Say) -
 
 
 def _depth(make: Callable[[int], Model], sizes: Sequence[int], say: Say) -> dict[str, Any]:
-    """Operations on the longest path of each method and in all, as written, and the steps of the assembly."""
+    """Operations on the longest path of each method and in total, as written, and the steps of the assembly."""
     found: dict[str, Any] = {"links": [], "steps": []}
     found |= {what: {name: [] for name in PATHS} for what in ("path", "work")}
     for size in sizes:

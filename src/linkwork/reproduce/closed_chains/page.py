@@ -10,7 +10,7 @@ from linkwork.reproduce.markdown import METHODS, across, measured_on, table
 
 
 def tables(data: dict[str, Any]) -> dict[str, str]:
-    """Each by the name of its place on the page; times only if they were measured."""
+    """The tables, by their places on the page; times only if they were measured."""
     loops = data["depth_of_loops"]
     found = {"times": _times(data["times"]["ladder"])} if data["times"] else {}
     if data.get("in_parallel"):
@@ -47,7 +47,7 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
 
 
 def _claims(data: dict[str, Any]) -> str:
-    """What the paper says, what was measured, and whether they agree; times only if they were measured."""
+    """The paper's claims, the results, and whether they agree; times only if they were measured."""
     operations, depth, loops = data["operations"]["ladder"], data["depth"], data["depth_of_loops"]["path"]["assembly"]
     costs = zip(pairwise(operations["loops"]), pairwise(operations["operations"]), strict=True)
     each = {(after - before) / (more - fewer) for (fewer, more), (before, after) in costs}

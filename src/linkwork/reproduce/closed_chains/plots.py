@@ -1,4 +1,4 @@
-"""The pictures of the experiment."""
+"""The figures of the experiment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STYLES: Styles = {
 
 
 def draw(data: dict[str, Any], folder: Path) -> list[Path]:
-    """All pictures, as PNG and as SVG; times only if they were measured."""
+    """All figures, as PNG and as SVG; times only if they were measured."""
     pictures = {"depth": _depth(data["depth"], data["depth_of_loops"])}
     if data["times"]:
         pictures["loops"] = _loops(data["times"]["ladder"])

@@ -1,4 +1,4 @@
-"""The tables of the experiment."""
+"""The tables of the experiment on the console."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEADINGS = {
 
 
 def summarise(data: dict[str, Any], console: Console) -> None:
-    """Print what the page has."""
+    """Print the tables of the page."""
     found = tables(data)
     for name, heading in HEADINGS.items():
         if name in found:

@@ -1,4 +1,4 @@
-"""Chains with side branches of length log N: steps and operations, and agreement with articulated bodies."""
+"""Chains with side branches of length log N: steps and operations, and agreement with articulated-body."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Say = Callable[[str], None]
 
 
 def branched(sizes: Sequence[int], say: Say) -> dict[str, Any]:
-    """For each length of the main chain, with branches and without: bodies, depth, operations, those that follow each
-    other on as many processors as the main chain has links, and on any number; and the difference from articulated
-    bodies.
+    """For each length of the main chain, with branches and without: bodies, depth, operations, sequential operations on
+    as many processors as the main chain has links, and on any number; and the difference from the articulated-body
+    algorithm.
     """
     found: dict[str, Any] = {"links": list(sizes), "bodies": [], "difference": []}
     lines: dict[str, Any] = {what: {"branched": [], "plain": []} for what in ("depth", "work", "time", "path")}

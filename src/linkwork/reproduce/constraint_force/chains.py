@@ -47,5 +47,7 @@ CHAINS: dict[str, Callable[[int], Model]] = {
     "floating": lambda n: mechanisms.serial_chain(n - 1, "spherical", floating_base=True),
     "branched": lambda n: comb(max(2, round(n / (1.0 + log2(n))))),
 }
-"""By name, with so many links: parallel hinges; spherical joints; hinges, universal and spherical joints in turn; the
-same in random order; spherical joints on a floating base; and with about so many, hinges with side branches."""
+"""By name, as functions of the number of links: parallel hinges; spherical joints; hinges, universal and spherical
+joints in turn; the same in random order; spherical joints on a floating base; and, with about that number, hinges with
+side branches.
+"""

@@ -1,7 +1,7 @@
-"""The paper's central claim: the algorithm before it holds for some joints in some coordinates, this one for any.
+"""The paper's central claim: the earlier algorithm holds for some joints in some coordinates, this one for any.
 
-The original takes h where T₁′ belongs. Both are run on chains of one kind of joint, in coordinates at the joints and in
-the world's, with lengths in metres and in millimetres; and side branches with and without their bias forces.
+The original uses h instead of T₁′. Both are run on chains of one kind of joint, in coordinates at the joints and in
+world coordinates, with lengths in metres and in millimetres; and on side branches with and without their bias forces.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ JOINTS: dict[str, Sequence[Joint]] = {
     "hinges, floating base": [HINGE],
     "all of these in turn": [HINGE, SLIDER, SCREW, Universal("x", "y")],
 }
-"""Of which joints a chain is made, in turn."""
+"""The joints of each chain, in turn."""
 FORMS: dict[str, Algorithm] = {
     "original, at the joints": ORIGINAL,
     "original, in the world": ORIGINAL_WORLD,
@@ -46,7 +46,7 @@ Say = Callable[[str], None]
 
 
 def chain(name: str, links: int) -> Model:
-    """Links of different shapes, no two axes parallel."""
+    """A chain of links of different shapes, without parallel axes."""
     rng = np.random.default_rng(0)
     builder = Builder(name)
     parent = "world"
@@ -63,7 +63,7 @@ def chain(name: str, links: int) -> Model:
 
 
 def in_units(model: Model, scale: float) -> Model:
-    """The same mechanism with its lengths in another unit."""
+    """The same mechanism with lengths in another unit."""
 
     def seen(body: Any) -> Any:
         m, *rest = body.inertia.numbers()
@@ -78,7 +78,7 @@ def in_units(model: Model, scale: float) -> Model:
 
 
 def lengths(model: Model) -> tuple[Array, Array]:
-    """Which numbers of q and of v are lengths."""
+    """Which elements of q and of v are lengths."""
     of_q, of_v = [], []
     for body in model.bodies:
         slides = {Free: 3, Prismatic: 1}.get(type(body.joint), 0)
@@ -110,7 +110,7 @@ def claimed(links: int, say: Say) -> dict[str, Any]:
 
 
 def unbiased(sizes: Sequence[int], say: Say) -> dict[str, Any]:
-    """Chains with side branches: errors against 50 digits if the branches' bias forces enter, and if not."""
+    """Chains with side branches: errors against 50 digits with the branches' bias forces, and without."""
     found: dict[str, Any] = {"links": list(sizes), "with": [], "without": []}
     for n in sizes:
         say(f"side branches with and without their bias: {n} links")

@@ -1,4 +1,4 @@
-"""What the paper claims, what was measured, and whether the two agree."""
+"""The paper's claims, the results, and whether the two agree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from linkwork.reproduce.markdown import table
 
 SOUND = 1e-8
-"""Relative errors up to this are those of rounding."""
+"""Relative errors up to this are due to rounding."""
 
 
 def claims(data: dict[str, Any]) -> str:
@@ -31,7 +31,7 @@ def _agrees(holds: bool, more: str = "") -> str:
 
 
 def _steps(links: list[int], depth: list[int]) -> tuple[str, bool]:
-    """The steps as a line over log₂ N, and whether they are on it."""
+    """A linear fit of the steps over log₂ N, and whether it is exact."""
     each = (depth[-1] - depth[0]) / log2(links[-1] / links[0])
     rest = depth[0] - each * log2(links[0])
     straight = all(steps == each * log2(n) + rest for n, steps in zip(links, depth, strict=True))

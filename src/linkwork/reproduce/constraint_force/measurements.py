@@ -22,7 +22,7 @@ FULL, QUICK = Effort(sweeps=2, rounds=40, seconds=0.002), Effort(sweeps=1, round
 
 @dataclass(frozen=True)
 class Settings:
-    """How much is measured."""
+    """The extent of the measurements."""
 
     effort: Effort = FULL
     timed: tuple[str, ...] = tuple(CHAINS)
@@ -52,7 +52,7 @@ class Settings:
 
 
 def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
-    """Everything that ``linkwork reproduce constraint-force`` shows."""
+    """All measurements that ``linkwork reproduce constraint-force`` shows."""
     s = Settings.quick() if quick else Settings()
     data: dict[str, Any] = {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -14,7 +14,7 @@ SHOWN = (100, 1000, 4000, 10_000, 100_000)
 
 
 def tables(data: dict[str, Any]) -> dict[str, str]:
-    """Each by the name of its place on the page; times and errors only if they were measured."""
+    """The tables, by their places on the page; times and errors only if they were measured."""
     growth, claim, bias = data["growth"], data["claim"], data["bias"]
     first = next(iter(growth.values()))
     later = {
@@ -95,13 +95,13 @@ def _pieces(pieces: dict[str, Any]) -> str:
 
 
 def _doubling(found: dict[str, Any]) -> list[str]:
-    """What the last doubling of the length adds."""
+    """The increase by the last doubling of the length."""
     lines = (found["depth"], found["span"], found["path"]["constraint_force"])
     return [f"{line[-1] - line[-2]:,}" for line in lines]
 
 
 def _processors(gains: list[dict[str, Any]]) -> str:
-    """A table for each length: gains on each machine, and what part of the deciding path messages are."""
+    """A table for each length: speed-ups on each machine, and the share of messages in the critical path."""
     tables = []
     for found in gains:
         forms = {f"{found['links']:,} links": "constraint_force"}
@@ -121,7 +121,7 @@ def _by_count(line: dict[str, Any]) -> dict[int, str]:
 
 
 def _eaten(gains: list[dict[str, Any]]) -> str:
-    """Where each machine gains most, and what it would gain there if messages took no time."""
+    """The largest speed-up of each machine, and what it would be if messages took no time."""
     rows = []
     for found in gains:
         free, *others = found["machines"]

@@ -1,7 +1,7 @@
-"""Steps that must follow each other, operations, and what any number of processors would gain; all counted, as written.
+"""Sequential steps, operations, and the speed-up on any number of processors; all counted, as written.
 
-A gain is that of a simulated machine (``schedule``) which runs the recorded tasks, with and without the time that
-messages take.
+A speed-up is that of a simulated machine (``schedule``) which runs the recorded tasks, with and without the time of
+messages.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Say = Callable[[str], None]
 
 
 def growth(name: str, make: Callable[[int], Model], sizes: Sequence[int], say: Say) -> dict[str, Any]:
-    """Depth (steps), span (operations one after the other, on as many processors as links), the longest path
-    (operations that need each other's results, on any number of processors) and work over the links.
+    """Depth (steps), span (sequential operations, on as many processors as links), the longest path (operations that
+    depend on each other, on any number of processors) and work over the links.
     """
     found: dict[str, Any] = {"links": list(sizes), "depth": [], "span": []}
     found |= {what: {method: [] for method in METHODS} for what in ("path", "work")}
@@ -47,7 +47,7 @@ def growth(name: str, make: Callable[[int], Model], sizes: Sequence[int], say: S
 
 
 def operations(make: Callable[[int], Model], n: int) -> dict[str, dict[str, int]]:
-    """Of each method, as written and folded: where the mechanism's numbers are constants."""
+    """Operations of each method, as written and folded (with the mechanism's numbers as constants)."""
     model = make(n)
     return {
         method: {
@@ -59,9 +59,9 @@ def operations(make: Callable[[int], Model], n: int) -> dict[str, dict[str, int]
 
 
 def gain(model: Model, segments_up_to: int, say: Say) -> dict[str, Any]:
-    """How many times sooner than articulated bodies on one processor 1, 4, 16, ... are done, up to one for each link,
-    on each machine: by cyclic reduction, and, if the chain is neither too short nor too long, in segments. With it,
-    what part of the path that decides the time are messages.
+    """The speed-up over the articulated-body algorithm on one processor with 1, 4, 16, ... processors, up to one for
+    each link, on each machine: by cyclic reduction, and, if the chain is neither too short nor too long, in segments.
+    With it, the share of messages in the critical path.
     """
     links = len(model.bodies)
     one = sum(as_written(METHODS["articulated_body"], model).values())

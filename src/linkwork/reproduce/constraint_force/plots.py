@@ -1,4 +1,4 @@
-"""The pictures of the experiment."""
+"""The figures of the experiment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STYLES: dict[str, dict[str, Any]] = {
     },
     "constraint_force_world": {"label": "constraint force, as the paper has it", "color": "C4", "marker": "x"},
 }
-"""One look for each method in all pictures."""
+"""One style for each method in all figures."""
 
 TITLES = {
     "revolute": "parallel hinges",
@@ -37,7 +37,7 @@ TITLES = {
 
 
 def draw(data: dict[str, Any], folder: Path) -> list[Path]:
-    """All pictures, as PNG and as SVG; of times and errors only if they were measured."""
+    """All figures, as PNG and as SVG; of times and errors only if they were measured."""
     pictures = {
         **({"times": _times(data)} if data["times"] else {}),
         **({"errors": _errors(data["rounding"])} if data["rounding"] else {}),

@@ -1,4 +1,4 @@
-"""Rounding errors over the length of a chain: the paper's own form, ours, and the two that go link by link."""
+"""Rounding errors over the length of a chain: the paper's own form, ours, and the two serial algorithms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linkwork.reproduce import rounding
 from linkwork.reproduce.rounding import FEW, HINGES, Case, Method, Say, compiled, interpreted, lighter
 
 RATIO = 1e3
-"""Of the masses of neighbours, where they alternate."""
+"""The mass ratio of neighbours, where they alternate."""
 
 
 def cases() -> dict[str, Case]:
@@ -39,7 +39,7 @@ def cases() -> dict[str, Case]:
 
 
 def errors(case: Case, values: Sequence[float], states: int, interpreted_up_to: int, say: Say) -> dict[str, Any]:
-    """The worst error of each method at each length; those without loops in their code only up to a length."""
+    """The worst error of each method at each length; methods whose code has no loops only up to a length."""
     return rounding.errors(case, values, lambda model: _methods(model, interpreted_up_to), states, say)
 
 

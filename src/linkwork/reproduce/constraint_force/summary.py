@@ -1,4 +1,4 @@
-"""The tables of the experiment."""
+"""The tables of the experiment on the console."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linkwork.reproduce.tables import over, title
 
 
 def summarise(data: dict[str, Any], console: Console) -> None:
-    """Print what the pictures show, in numbers."""
+    """Print the data of the figures as numbers."""
     console.print(f"{data['lanes']} lanes, {data['threads']} threads", markup=False)
     for name, found in data["times"].items():
         title(console, f"{TITLES[name]}: ns of a state for each link")
@@ -82,7 +82,7 @@ def _each(lines: dict[str, list[Any]], counts: list[int]) -> dict[str, list[Any]
 
 
 def _ratios(seconds: dict[str, list[float | None]]) -> dict[str, list[float | None]]:
-    """Of the time of articulated bodies to each other method's."""
+    """The ratio of the articulated-body algorithm's time to that of each other method."""
     base = seconds["articulated_body"]
     return {
         name: [None if b is None or x is None else b / x for b, x in zip(base, line, strict=True)]

@@ -1,4 +1,4 @@
-"""Times of one state of a chain, as a call from Python: nothing but the chain itself is there to be spread.
+"""Times of one state of a chain, as a call from Python: only the chain itself can be parallelised.
 
 The constraint force algorithm cuts chains of more than 50 bodies into segments. It is timed on one lane, on all lanes
 of the vector unit, and with threads as well; shorter chains have specialised code, on one lane. A long mechanism whose
@@ -33,7 +33,7 @@ Say = Callable[[str], None]
 
 
 def seconds(name: str, make: Callable[[int], Model], sizes: Sequence[int], effort: Effort, say: Say) -> dict[str, Any]:
-    """Of each form at each size; None where there is no such form, or its result was off."""
+    """Seconds of each form at each size; None where there is no such form, or its result was wrong."""
     fields: list[dict[str, Contestant]] = []
     links = []
     for n in sizes:
@@ -54,8 +54,8 @@ def seconds(name: str, make: Callable[[int], Model], sizes: Sequence[int], effor
 def over_pieces(
     make: Callable[[int], Model], n: int, counts: Sequence[int], effort: Effort, say: Say
 ) -> dict[str, Any]:
-    """Of a chain of so many links that is cut into each number of pieces: on lanes, and on lanes and threads. Each
-    number by itself, several calls at a time, so that memory is as it is in calls one after the other.
+    """Times of a chain of ``n`` links cut into each number of pieces: on lanes, and on lanes and threads. Each number
+    is timed by itself, several calls at a time, so that the state of memory is that of consecutive calls.
     """
     model = make(n)
     state = _state(model)
@@ -80,7 +80,7 @@ def _state(model: Model) -> tuple[Array, ...]:
 
 
 def _contestants(model: Model) -> dict[str, Contestant]:
-    """The first is what the others' results are compared with."""
+    """The contestants; the results of the others are compared with those of the first."""
     state = _state(model)
 
     def public(method: str) -> Callable[..., Array]:
@@ -97,7 +97,7 @@ def _contestants(model: Model) -> dict[str, Contestant]:
 
 
 def _scalar(model: Model) -> Callable[..., Any]:
-    """On one lane."""
+    """The algorithm on one lane."""
     return _called(plan_for(Task(SEGMENTS, model, ("f_ext",)), lanes=1))
 
 
@@ -113,7 +113,7 @@ def _called(plan: Plan) -> Callable[..., Any]:
 
 
 def _together(function: Callable[..., Array]) -> Callable[..., Array]:
-    """With as many threads as there are cores, where all else has one."""
+    """The function with as many threads as there are cores, where everything else has one."""
     count = cores()
 
     def call(*arguments: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Chang and Khatib's experiment with the operational-space inertia matrix, and the methods that have come since.
+"""Chang and Khatib's experiment with the operational-space inertia matrix, and methods published since.
 
 humanoid  section 4: the 24-link humanoid with both hands, beside the paper's 1 ms and 300 Hz
 many_points  control of 4, 8, 16 points of a robot with fingers that stands on its feet

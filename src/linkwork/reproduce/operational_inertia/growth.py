@@ -1,7 +1,7 @@
 """Operations and times of every method for Λ⁻¹, over the links of a mechanism and over the points on it.
 
-Operations are as written, or folded for one mechanism. Times are of rolled code (loops; the mechanism in tables), the
-same code for every size, or of specialised code.
+Operations are as written, or folded for one mechanism. Times are of rolled code (loops; the mechanism in tables), which
+is the same for every size, or of specialised code.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def tree(levels: int, points: int) -> Case:
 
 
 def fan(links: int, points: int) -> Case:
-    """A trunk of four hinges that carries arms of four, so many links in all, with points at the first arms' ends."""
+    """A trunk of four hinges with arms of four, ``links`` links in total, with points at the ends of the first arms."""
     builder = Builder("fan")
     for limb in range(links // 4):
         parent = "limb0_3" if limb else "world"
@@ -120,7 +120,7 @@ def seconds(cases: Sequence[Case], limits: Limits, effort: Effort, say: Say, for
 
 
 def winners(lines: Lines) -> list[str]:
-    """Which method costs least in each case."""
+    """The method of least cost in each case."""
     return [
         min(costs, key=lambda name: costs[name])
         for costs in (

@@ -21,12 +21,12 @@ from linkwork.reproduce.counting import as_written, folded
 
 HANDS = ["left_hand", "right_hand"]
 PAPER = {"seconds": 1e-3, "hertz": 300.0}
-"""Less than a millisecond for Λ, and a servo rate, on a 266 MHz Pentium II."""
+"""Less than a millisecond for Λ, and a servo rate of 300 Hz, on a 266 MHz Pentium II."""
 STEP = 1e-3
 
 
 def two_arms() -> Model:
-    """In the humanoid's place where few sizes are asked for: two arms of three links on a torso."""
+    """A replacement of the humanoid for quick runs: two arms of three links on a torso."""
     builder = Builder("two_arms")
     solid: dict[str, Any] = {"mass": 2.0, "com": (0.0, 0.0, -0.1), "inertia": (0.02, 0.03, 0.01)}
     builder.add_body("torso", joint=Revolute("z"), **solid)
@@ -38,7 +38,7 @@ def two_arms() -> Model:
 
 
 def one_matrix(model: Model, states: int, batch: int, effort: Effort) -> dict[str, Any]:
-    """Seconds of one Λ: as a call from Python, as bare code on one lane, and as a share of a batch on one thread."""
+    """Seconds of one Λ: as a call from Python, as machine code on one lane, and as a share of a batch on one thread."""
     frames = [model.frame(name) for name in HANDS]
     few, many = States.random(model, states).fields["q"], States.random(model, batch).fields["q"]
     functions = {name: partial(operational_inertia, method=name) for name in OPERATIONAL}
@@ -68,7 +68,7 @@ def one_matrix(model: Model, states: int, batch: int, effort: Effort) -> dict[st
 
 
 def servo(model: Model, states: int, effort: Effort) -> dict[str, float | None]:
-    """Seconds of one step of the controller of both hands, alone and with the simulated robot that it moves."""
+    """Seconds of one step of the controller of both hands, alone and with the simulation of the robot that it moves."""
     controller = holding_hands(model)
     fields = States.random(model, states).fields
     inputs = [(fields["q"][k].copy(), fields["v"][k].copy()) for k in range(states)]
@@ -77,7 +77,7 @@ def servo(model: Model, states: int, effort: Effort) -> dict[str, float | None]:
         return controller.torque(0.0, q, v)
 
     def simulated(q: Array, v: Array) -> tuple[Array, Array]:
-        """The state after a step of that."""
+        """The state after a simulated step with the controller."""
         v = v + STEP * forward_dynamics(model, q, v, control(q, v))
         return integrate(model, q, STEP * v), v
 
@@ -88,7 +88,7 @@ def servo(model: Model, states: int, effort: Effort) -> dict[str, float | None]:
 
 
 def holding_hands(model: Model) -> OperationalSpaceController:
-    """Keeps the poses of both hands, Coriolis, centrifugal and gravity forces made up for, and a posture beneath."""
+    """Keeps the poses of both hands, with Coriolis, centrifugal and gravity compensation, and a posture beneath."""
     q = neutral(model)
     tasks = [Task(hand, place) for hand, place in zip(HANDS, forward_kinematics(model, q, HANDS), strict=True)]
     return OperationalSpaceController(model, [tasks], Posture(q))

@@ -1,14 +1,14 @@
-"""What the paper's title asks for: many points of a branching robot controlled at once, standing on its feet.
+"""The subject of the paper's title: control of many points of a branching robot at once, standing on its feet.
 
 The robot is a person with two legs of six joints, a waist, a neck, two arms of seven and five fingers of three joints
-at each hand; nothing drives its pelvis. The feet are points like the others, whose acceleration is to be zero. With
-Λ⁻¹ of all points the law is that of one task,
+at each hand; its pelvis has no actuator. The feet are points like the others, with zero desired acceleration. With Λ⁻¹
+of all points the law is that of one task,
 
-    u = M a₀ + h + Jᵀ Λ (a - J̇v - J a₀),      a₀ what the posture asks for,
+    u = M a₀ + h + Jᵀ Λ (a - J̇v - J a₀),      a₀ the acceleration desired by the posture,
 
-and u is then shared out between motors and ground: at the pelvis, where no motor is, the feet's wrenches f give all of
-it, u_p = (J_feetᵀ f)_p, of all such f the least; the motors give the rest. Since u lets the feet rest, the ground can
-give f, and the robot moves as if its pelvis were driven.
+and u is then distributed to motors and ground: at the pelvis, which has no motor, the feet's wrenches f provide all of
+it, u_p = (J_feetᵀ f)_p, with the smallest such f; the motors provide the rest. Since u keeps the feet at rest, the
+ground can provide f, and the robot moves as if its pelvis were actuated.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def robot() -> Model:
     )
 
     def segment(name: str, parent: str, place: Any, axes: str, mass: float, length: float, down: float = -1.0) -> None:
-        """A part on several hinges in one place; small balls between them."""
+        """A part on several hinges at one point, with small balls between them."""
         for k, axis in enumerate(axes[:-1]):
             builder.add_body(
                 f"{name}_{axis}", parent, Revolute(axis), placement(place) if k == 0 else placement(), mass=0.1 * mass,
@@ -80,7 +80,7 @@ def robot() -> Model:
 
 
 def standing(model: Model) -> Array:
-    """Waist, knees, elbows and fingers bent, so that every point can move every way."""
+    """Waist, knees, elbows and fingers bent, so that every point can move in every direction."""
     bent = {"chest": 0.3, "thigh": -0.4, "shank": 0.8, "foot_y": -0.4, "upper_arm_y": -0.3, "forearm_y": -1.2}
     bent |= {f"{part}{k}": -0.5 for part in ("finger", "fingertip") for k in range(5)}
     q = neutral(model).copy()
@@ -91,9 +91,9 @@ def standing(model: Model) -> Array:
 
 
 class ManyPoints:
-    """The law for the first feet, then positions of other points; ``torque(t, q, v)`` as ``lw.simulate`` takes it.
+    """The law for the feet first, then positions of other points; with ``torque(t, q, v)`` for ``lw.simulate``.
 
-    Palms and what is at them go round in circles, head and pelvis stay where they are.
+    Palms and the points on them move in circles, head and pelvis keep their positions.
     """
 
     def __init__(self, model: Model, points: list[str]) -> None:
@@ -106,7 +106,7 @@ class ManyPoints:
         self._goes = np.array([name.startswith(("left", "right")) for name in points[2:]], dtype=float)[:, None]
 
     def wanted(self, t: float) -> tuple[Array, Array, Array]:
-        """Places, velocities, accelerations (m - 2, 3) of the points that are not feet; from rest within a second."""
+        """Positions, velocities, accelerations (m - 2, 3) of the points other than feet; from rest within a second."""
         radius, rate, fading = 0.05, 3.0, exp(-t)
         angle = rate * (t - fading * sin(t))
         speed = rate * (1.0 - fading * (cos(t) - sin(t)))
@@ -128,7 +128,7 @@ class ManyPoints:
         at, speed, change = self.wanted(t)
         asked = -drift
         asked[2:, 0] += change + DAMPING * speed + STIFFNESS * (at - places[2:, :3, 3])
-        own = (asked @ places[:, :3, :3]).reshape(-1)[rows] - self._damping * (J @ v)  # in the points' axes, as Λ⁻¹
+        own = (asked @ places[:, :3, :3]).reshape(-1)[rows] - self._damping * (J @ v)  # in the points' axes, like Λ⁻¹
         posture = 25.0 * difference(model, q, self.q0) - 10.0 * v
         posture[:6] = 0.0
         forces = np.linalg.solve(mobility, own - J @ posture)
@@ -141,7 +141,7 @@ class ManyPoints:
 
 
 def experiment(points: int, seconds: float, states: int, effort: Effort) -> dict[str, Any]:
-    """Control of so many points: its time and that of Λ⁻¹, and how far the points were off while it was simulated."""
+    """Control of ``points`` points: its time and that of Λ⁻¹, and the errors of the points in a simulation."""
     model = robot()
     law = ManyPoints(model, POINTS[points])
     q, v = law.q0, np.zeros(model.nv)

@@ -21,11 +21,11 @@ FULL, QUICK = Effort(sweeps=2, rounds=40, seconds=0.002), Effort(sweeps=1, round
 
 @dataclass(frozen=True)
 class Settings:
-    """How much is measured."""
+    """The extent of the measurements."""
 
     effort: Effort = FULL
     whole: bool = True
-    """Section 4 is of the humanoid, not of two arms in its place."""
+    """Whether section 4 is measured with the humanoid; otherwise with two arms in its place."""
     states: int = 32
     batch: int = 4096
     chains: tuple[int, ...] = (10, 20, 50, 100, 200, 500, 1000)
@@ -57,7 +57,7 @@ class Settings:
 
 
 def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
-    """Everything that ``linkwork reproduce operational-inertia`` shows."""
+    """All measurements that ``linkwork reproduce operational-inertia`` shows."""
     s = Settings.quick() if quick else Settings()
     say("the humanoid with both hands")
     robot = mechanisms.humanoid() if s.whole else section4.two_arms()
@@ -125,7 +125,7 @@ def _found(cases: Sequence[Case], operations: Lines, seconds: Lines | None = Non
 
 
 def _map(make: Callable[[int, int], Case], sizes: Sequence[int], s: Settings, say: Say) -> dict[str, Any]:
-    """Which method is fastest for each number of points (a row) and size (a column)."""
+    """The fastest method for each number of points (a row) and size (a column)."""
     limits = Limits(s.dense_timed_up_to)
     rows = [growth.seconds([make(n, m) for n in sizes], limits, s.effort, say) for m in s.map_points]
     return {

@@ -10,7 +10,7 @@ from linkwork.reproduce.markdown import METHODS, across, measured_on, table
 
 
 def tables(data: dict[str, Any]) -> dict[str, str]:
-    """Each by the name of its place on the page."""
+    """The tables, by their places on the page."""
     chains, trees = data["over_links"]["chains"], data["over_links"]["trees"]
     fan, tree = data["over_points"]["fan"], data["over_points"]["tree"]
     dense = ("chang_khatib", "sparse", "dense", "explicit_inverse")

@@ -1,4 +1,4 @@
-"""The pictures of the experiment."""
+"""The figures of the experiment."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ STYLES: dict[str, dict[str, Any]] = {
     "explicit_inverse": {"label": "J A⁻¹ Jᵀ, A⁻¹ formed", "color": "C4", "marker": "P", "linestyle": ":"},
     "inversion": {"label": "then Λ from Λ⁻¹ (step 6)", "color": "C3", "marker": "x", "linestyle": ":"},
 }
-"""One look for each method in all pictures."""
+"""One style for each method in all figures."""
 
 
 def draw(data: dict[str, Any], folder: Path) -> list[Path]:
-    """All pictures, as PNG and as SVG."""
+    """All figures, as PNG and as SVG."""
     pictures = {
         "humanoid": _humanoid(data["humanoid"], data["servo"]),
         "links": _links(data["over_links"]),
@@ -139,7 +139,7 @@ def _points(data: dict[str, Any], inversion: dict[str, Any]) -> Any:
 
 
 def _map(data: dict[str, Any]) -> Any:
-    """A field for each number of links and points, in the colour of the fastest method, with its time."""
+    """A cell for each number of links and points, in the colour of the fastest method, with its time."""
     picture = figure(10.5, 4.2)
     panels = picture.subplots(1, 2)
     shown: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""The tables of the experiment."""
+"""The tables of the experiment on the console."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linkwork.reproduce.tables import over, title
 
 
 def summarise(data: dict[str, Any], console: Console) -> None:
-    """Print what the pictures show, in numbers."""
+    """Print the data of the figures as numbers."""
     _humanoid(data["humanoid"], data["servo"], console)
     _many_points(data["many_points"], console)
     bush = f"binary tree of {data['over_points']['tree']['links'][0]} links"
@@ -57,7 +57,7 @@ def _growth(data: dict[str, Any], console: Console) -> None:
 
 
 def _visits(data: dict[str, Any], console: Console) -> None:
-    """What points add to the work, and to how many links."""
+    """The additional operations due to points, and the number of links where they occur."""
     links = len(data["parents"])
     for points, added, pairs in zip(data["points"], data["added"], data["at_points"], strict=True):
         title(console, f"binary tree of {links} links, {points} points: what the points add, operations as written")

@@ -1,4 +1,4 @@
-"""Pictures like Figure 4 of the paper: the tree of links, with what is computed where."""
+"""Figures like Figure 4 of the paper: the tree of links, with the operations at each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PANELS = {
     "c": "step 3, outward: Ω of a link",
     "d": "step 4, outward: Ω of two links",
 }
-"""Those of the paper's figure."""
+"""The panels of the paper's figure."""
 
 
 def steps(data: dict[str, Any]) -> Any:
@@ -48,7 +48,7 @@ def _sum(operations: Sequence[int]) -> str:
 
 
 def _tree(axes: Any, parents: Sequence[int], points: Sequence[int], operations: Sequence[int]) -> None:
-    """Links as nodes below their parents, with the operations there; what has none is dotted."""
+    """Links as nodes below their parents, with the operations there; links without any are dotted."""
     places = _places(parents)
     for link, parent in enumerate(parents, 1):
         (x, y), (px, py) = places[link], places[parent]
@@ -67,7 +67,7 @@ def _tree(axes: Any, parents: Sequence[int], points: Sequence[int], operations: 
 
 
 def _places(parents: Sequence[int]) -> list[tuple[float, float]]:
-    """Leaves side by side, a parent in the middle above its children; the world is number 0."""
+    """Positions of the nodes: leaves side by side, a parent in the middle above its children; the world is number 0."""
     children: list[list[int]] = [[] for _ in range(len(parents) + 1)]
     for link, parent in enumerate(parents, 1):
         children[parent].append(link)

@@ -1,4 +1,4 @@
-"""Figure 4 of the paper: which links a recursion visits, told by the operations that it does there, as written."""
+"""Figure 4 of the paper: which links a recursion visits, according to the operations that it does there, as written."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from linkwork.reproduce.counting import Counted
 from linkwork.reproduce.operational_inertia.growth import METHODS, tree
 
 STEPS = {"outward": "a", "inward": "b", "paths": "c", "behind": "d", "after": "d"}
-"""The walks of Table 1, by the panels of Fig. 4."""
+"""The recursions of Table 1, by the panels of Fig. 4."""
 
 
 class VisitedTree(Tree):
-    """A tree that knows which link is at hand, and in which walk."""
+    """A tree that records the current link and recursion."""
 
     def __init__(self, model: Model, frames: Sequence[Frame], found: Counter[tuple[str, int]]) -> None:
         self.found, self.here = found, ("", 0)
@@ -52,7 +52,7 @@ class VisitedTree(Tree):
 
 
 class _Located(Counted):
-    """A scalar that counts what is done to it at the link at hand; at points and pairs of them that is the world."""
+    """A scalar that counts operations at the current link; those at points and pairs of them count for the world."""
 
     __slots__ = ("tree",)
 
@@ -66,7 +66,7 @@ class _Located(Counted):
 
 
 def located(algorithm: Algorithm, model: Model, frames: Sequence[Frame]) -> Counter[tuple[str, int]]:
-    """Operations as written, by walk and link."""
+    """Operations as written, by recursion and link."""
     found: Counter[tuple[str, int]] = Counter()
     mechanism = VisitedTree(model, frames, found)
     arguments = [[_Located(mechanism)] * size(space, model, len(frames)) for _, space in algorithm.arguments]
@@ -99,7 +99,7 @@ def visited(levels: int, points: Sequence[int]) -> dict[str, Any]:
 
 
 def _added(algorithm: Algorithm, model: Model, frames: Sequence[Frame]) -> list[int]:
-    """What points add to the operations at each link; the first number is of those at points and pairs of them."""
+    """The operations that points add at each link; the first number is of those at points and pairs of them."""
     totals = []
     for asked in (frames, ()):
         at = Counter[int]()

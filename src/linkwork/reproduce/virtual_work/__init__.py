@@ -1,8 +1,8 @@
-"""Yamane and Nakamura's experiments with forward dynamics from the principle of virtual work, and what they left open.
+"""Yamane and Nakamura's experiments with forward dynamics from the principle of virtual work, and open questions.
 
 swing     Figures 4 and 5: 30-DoF chains that fall from a horizontal start
-times     Figures 6 and 7, and chains to tens of thousands of links
-counts    operations of every method by kind, which the paper leaves to future works
+times     Figures 6 and 7, and chains of up to tens of thousands of links
+counts    operations of every method by kind, which the paper leaves to future work
 rounding  errors of every method against 50 digits, likewise
 """
 

@@ -1,4 +1,4 @@
-"""Operations of every forward-dynamics method by kind, on the same mechanisms, and how they grow."""
+"""Operations of every forward-dynamics method by kind, on the same mechanisms, and their growth."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def by_kind(names: Sequence[str], say: Say) -> dict[str, Any]:
 
 
 def growth(make: Callable[[int], Model], sizes: Sequence[int], say: Say) -> dict[str, Any]:
-    """Totals as written over a mechanism's size, and the power of the size with which each grows at the end."""
+    """Totals as written over a mechanism's size, and the exponent of the growth of each at the end."""
     totals: dict[str, list[int]] = {method: [] for method in METHODS}
     dof = []
     for n in sizes:

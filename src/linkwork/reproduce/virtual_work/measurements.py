@@ -17,7 +17,7 @@ FULL, QUICK = Effort(sweeps=3, rounds=40, seconds=0.002), Effort(sweeps=1, round
 
 @dataclass(frozen=True)
 class Settings:
-    """How much is measured."""
+    """The extent of the measurements."""
 
     step: float = 0.001
     pictures: int = 10
@@ -47,7 +47,7 @@ class Settings:
 
 
 def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
-    """Everything that ``linkwork reproduce virtual-work`` shows."""
+    """All measurements that ``linkwork reproduce virtual-work`` shows."""
     s = Settings.quick() if quick else Settings()
     data: dict[str, Any] = {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -12,11 +12,11 @@ from linkwork.reproduce.virtual_work.plots import STYLES
 ALIKE = 1.25
 """Numbers that differ by no more than this factor are nearly the same."""
 STRAIGHT = 0.15
-"""A line is straight if no point is farther from the best straight line, relative to the last point."""
+"""A line is straight if no point deviates more from the best straight line, relative to the last point."""
 
 
 def tables(data: dict[str, Any]) -> dict[str, str]:
-    """Each by the name of its place on the page."""
+    """The tables, by their places on the page."""
     times = data["times"]
     return {
         "machine": measured_on(data),
@@ -54,7 +54,7 @@ def _operations(by_kind: dict[str, Any]) -> str:
 
 
 def _errors(cases: dict[str, Any], at: int) -> str:
-    """Of every method at the largest size or ratio that it was asked with."""
+    """The error of every method at the largest size or ratio that it was run with."""
     methods = list(dict.fromkeys(method for case in cases.values() for method in case["errors"]))
     rows = []
     for case in cases.values():
@@ -82,7 +82,7 @@ def _swings(swings: dict[str, Any]) -> str:
 
 
 def _claims(data: dict[str, Any]) -> str:
-    """What the paper says, what was measured, and whether they agree."""
+    """The paper's claims, the results, and whether they agree."""
     serial, stars, counts = data["times"]["serial"], data["times"]["stars"]["rolled"], data["counts"]
     printed, split, unsplit, unit = (
         serial["seconds"]["virtual_work_unsplit"],
@@ -141,7 +141,7 @@ def _verdict(holds: bool, otherwise: str = "does not agree") -> str:
 
 
 def _from(at: float | None, paper: float) -> str:
-    """Whether lines cross where the paper has it."""
+    """Whether lines cross where they do in the paper."""
     if at is None or at > ALIKE * paper:
         return "does not agree"
     return "agrees, and sooner" if at <= paper else "nearly, but later"
@@ -153,6 +153,6 @@ def _sooner(by_time: float | None, by_operations: float | None) -> str:
 
 
 def _bend(x: list[float], y: list[float]) -> float:
-    """How far points are from the best straight line, relative to the last point."""
+    """The deviation of points from the best straight line, relative to the last point."""
     fit = np.polyval(np.polyfit(x, y, 1), x)
     return float(np.abs(fit - y).max() / y[-1])

@@ -1,4 +1,4 @@
-"""The pictures of the experiment."""
+"""The figures of the experiment."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ STYLES: dict[str, dict[str, Any]] = {
     "virtual_work_split": {"label": "virtual work, links split", "color": "C2", "marker": "D", "linestyle": "-."},
     "virtual_work_unsplit": {"label": "virtual work, unsplit, inverses", "color": "C4", "marker": "x"},
 }
-"""One look for each method in all pictures."""
+"""One style for each method in all figures."""
 
 
 def draw(data: dict[str, Any], folder: Path) -> list[Path]:
-    """All pictures, as PNG and as SVG."""
+    """All figures, as PNG and as SVG."""
     pictures = {
         "figure4": _swing(data["swings"]["serial"], "30-DoF serial chain", azimuth=0.0, elevation=0.0),
         "figure5": _swing(data["swings"]["branched"], "30-DoF branched chain", azimuth=-55.0, elevation=20.0),
@@ -40,7 +40,7 @@ def draw(data: dict[str, Any], folder: Path) -> list[Path]:
 
 
 def _swing(data: dict[str, Any], title: str, azimuth: float, elevation: float) -> Any:
-    """A panel for each snapshot, with the way of the tips up to it."""
+    """A panel for each snapshot, with the paths of the tips up to it."""
     times, columns = data["times"], 5
     rows = math.ceil(len(times) / columns)
     ways = _seen(np.array(data["tips"]), azimuth, elevation)  # (steps, tips, 2)
@@ -74,7 +74,7 @@ def _swing(data: dict[str, Any], title: str, azimuth: float, elevation: float) -
 
 
 def _seen(points: NDArray[np.float64], azimuth: float, elevation: float) -> NDArray[np.float64]:
-    """Points in the plane of a picture, by parallel rays; from the -y axis if both angles (degrees) are zero."""
+    """Points in the image plane, by parallel projection; from the -y axis if both angles (degrees) are zero."""
     a, e = math.radians(azimuth), math.radians(elevation)
     right = np.array([math.cos(a), math.sin(a), 0.0])
     up = np.array([-math.sin(a) * math.sin(e), math.cos(a) * math.sin(e), math.cos(e)])
@@ -86,7 +86,7 @@ PAPER: Styles = {
     "unit_vector": {"label": "unit vector method", "color": "black", "linestyle": "--"},
     "virtual_work_split": {"label": "proposed method, links split", "color": "black", "linestyle": "-."},
 }
-"""The paper's lines, as it draws them."""
+"""The paper's lines, in its style."""
 
 
 def _serial(data: dict[str, Any]) -> Any:
@@ -168,7 +168,7 @@ def _counts(data: dict[str, Any]) -> Any:
 
 
 def _errors(cases: dict[str, Any], columns: int) -> Any:
-    """A panel for each case; the legend in a place that is left, or below."""
+    """A panel for each case; the legend in an unused place, or below."""
     picture = figure(3.6 * columns + 0.6, 6.8)
     panels = picture.subplots(2, columns, sharey=True).ravel()
     shown: dict[str, Any] = {}

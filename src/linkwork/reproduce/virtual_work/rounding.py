@@ -1,4 +1,4 @@
-"""Rounding errors of every forward-dynamics method: long chains, many branches, ill-matched links."""
+"""Rounding errors of every forward-dynamics method: long chains, many branches, links of very different mass."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from linkwork.reproduce import rounding
 from linkwork.reproduce.rounding import FEW, HINGES, Case, Method, Say, compiled, interpreted, lighter
 
 LINEAR = ("articulated_body", "virtual_work")
-"""The methods for mechanisms of any length; of the others only a few hundred links are asked."""
+"""The methods for mechanisms of any length; the others are run with only a few hundred links."""
 MANY = 30
 """Joints on a link: with more, the interpreter takes minutes over the blocks of Φ⁻¹."""
 CHAIN = 20
-"""Links of the chains that are light in places, or slender."""
+"""Links of the chains with some light links, or with slender ones."""
 
 
 def over_size() -> dict[str, Case]:
@@ -58,18 +58,18 @@ def over_ratio() -> dict[str, Case]:
 
 
 def errors(case: Case, values: Sequence[float], states: int, dense_up_to: int, say: Say) -> dict[str, Any]:
-    """The worst error of each method at each size or ratio; only linear ones are asked with more bodies than that."""
+    """The worst error of each method at each size or ratio; beyond ``dense_up_to`` bodies, of linear ones only."""
     return rounding.errors(case, values, lambda model: _methods(model, dense_up_to), states, say)
 
 
 def _method(name: str, model: Model) -> Method:
-    """By the interpreter or by machine code: whichever is there sooner."""
+    """A method by the interpreter or by machine code, whichever is faster including compilation."""
     short = name in STUDIES or len(model.bodies) <= FEW
     return (interpreted if short else compiled)(ALGORITHMS[name], model)
 
 
 def _methods(model: Model, dense_up_to: int) -> dict[str, Method]:
-    """Those that a mechanism can be asked with; without splitting the cost is the cube of the joints on a link."""
+    """The methods that are run on a mechanism; without splitting the cost is the cube of the joints on a link."""
     children = int(np.bincount([body.parent for body in model.bodies])[1:].max(initial=0))
     left = {"virtual_work_split": children < MOST_JOINTS, "virtual_work_unsplit": children > MANY}
     names = LINEAR if len(model.bodies) > dense_up_to else (*FORWARD_DYNAMICS, *STUDIES)

@@ -1,4 +1,4 @@
-"""The tables of the experiment."""
+"""The tables of the experiment on the console."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from linkwork.reproduce.tables import over, title
 
 
 def summarise(data: dict[str, Any], console: Console) -> None:
-    """Print what the pictures show, in numbers."""
+    """Print the data of the figures as numbers."""
     for name, swing in data["swings"].items():
         console.print(
             f"{name} chain, 30 DoF: {swing['times'][-1]:.2f} s in steps of {swing['step'] * 1e3:g} ms, "

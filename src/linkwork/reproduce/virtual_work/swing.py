@@ -25,18 +25,18 @@ def serial() -> tuple[Model, Array]:
 
 
 def branched() -> tuple[Model, Array]:
-    """The branched chain, horizontal; its branches 40 degrees to the one side and 20 to the other."""
+    """The branched chain, horizontal; its branches at 40 degrees to one side and 20 to the other."""
     model = mechanisms.branched_30dof()
     left, right = math.radians(40.0), math.radians(-20.0)
     return model, _turned(model, {0: (0.0, -math.pi / 2, 0.0), 4: (left, 0.0, 0.0), 7: (right, 0.0, 0.0)})
 
 
 def swing(start: Callable[[], tuple[Model, Array]], step: float, pictures: int, apart: float) -> dict[str, Any]:
-    """Snapshots ``apart`` seconds from each other, from rest, and how far the energy drifts.
+    """Snapshots at intervals of ``apart`` seconds, from rest, and the drift of the energy.
 
     Returns:
-        times (s), points (for each time and link: from where to where, m), tips (their way, tips_apart seconds from
-        place to place), and drift, the largest change of the energy relative to the largest kinetic energy.
+        times (s), points (for each time and link: its two ends, m), tips (their paths, at intervals of tips_apart
+        seconds), and drift, the largest change of the energy relative to the largest kinetic energy.
     """
     model, q = start()
     v, limp = np.zeros(model.nv), np.zeros(model.nv)
@@ -68,10 +68,10 @@ def swing(start: Callable[[], tuple[Model, Array]], step: float, pictures: int, 
 def runge_kutta(
     model: Model, acceleration: Callable[[Array, Array], Array], q: Array, v: Array, h: float
 ) -> tuple[Array, Array]:
-    """One step of order four that stays on the manifold: Runge and Kutta's, without commutators.
+    """One step of a commutator-free Runge-Kutta method of order four, which stays on the manifold.
 
-    Celledoni, Marthinsen, Owren, Commutator-free Lie group methods (2003): increments are only ever applied in turn,
-    never transported, so ``integrate`` is all that it asks of a joint.
+    Celledoni, Marthinsen, Owren, Commutator-free Lie group methods (2003): increments are only applied in sequence,
+    never transported, so ``integrate`` is the only function of a joint that it needs.
     """
     v1, a1 = v, acceleration(q, v)
     q2, v2 = integrate(model, q, 0.5 * h * v1), v + 0.5 * h * a1
@@ -86,7 +86,7 @@ def runge_kutta(
 
 
 def links(model: Model, q: Array) -> Array:
-    """From where to where each link reaches, (links, 2, 3)."""
+    """The two ends of each link, (links, 2, 3)."""
     reach = model.frame("tip" if "tip" in model.frame_names else "tip1").placement.numbers()[9:]
     poses = forward_kinematics(model, q, list(model.body_names))
     near = poses[:, :3, 3]
@@ -94,7 +94,7 @@ def links(model: Model, q: Array) -> Array:
 
 
 def _turned(model: Model, turns: dict[int, tuple[float, float, float]]) -> Array:
-    """The neutral configuration with some bodies' joints turned, each by a rotation vector."""
+    """The neutral configuration with some bodies' joints rotated, each by a rotation vector."""
     dv = np.zeros(model.nv)
     for body, turn in turns.items():
         dv[3 * body : 3 * body + 3] = turn  # every joint is spherical

@@ -1,8 +1,8 @@
 """Figures 6 and 7, and chains of many more links than the paper's: time of a state.
 
 Loops stay loops (rolled code) and the mechanism comes in tables, as in a program that does not know its mechanism
-beforehand: the paper's setting. Stars are also timed with the code of the unrolled text, which knows the mechanism's
-numbers and leaves out what they make superfluous; without splitting it is too long for that.
+beforehand: the paper's setting. Stars are also timed with unrolled code, which knows the mechanism's numbers and omits
+operations that they make redundant; without splitting it is too long for that.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def stars(ends: Sequence[int], effort: Effort, say: Say) -> dict[str, Any]:
 
 
 def long_chains(joints: Sequence[int], unit_vector_up_to: int, effort: Effort, say: Say) -> dict[str, Any]:
-    """Spherical joints by the thousand."""
+    """Chains of thousands of spherical joints."""
 
     def runners(model: Model) -> dict[str, Runner]:
         left = () if len(model.bodies) <= unit_vector_up_to else ("unit_vector",)

@@ -1,4 +1,4 @@
-"""What a rollout is asked for, checked: a job."""
+"""The arguments of a rollout, checked and made into a job."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from linkwork.simulation.rollouts.steps import Extras
 
 
 class Asked(NamedTuple):
-    """A job, the leading axes of its trajectories, and the arrays that it was given, by what users call them."""
+    """A job, the leading axes of its trajectories, and the arrays given by the user, by the names of the arguments."""
 
     job: Job
     batch: tuple[int, ...]
@@ -36,7 +36,7 @@ class Asked(NamedTuple):
     others: Mapping[str, Array]
 
     def check_finite(self) -> None:
-        """Say which number is not finite, if one is."""
+        """An error that names the first non-finite number, if there is one."""
         check_over_time(self.job.model, self.parts)
         for called, array in self.others.items():
             finite_array(called, array)
@@ -48,8 +48,8 @@ def asked_of(
     joint_limits: Any, contacts: Any, friction: Any, springs: Any, effort_limits: Any,
     data: Mapping[str, ArrayLike | None], driven: bool, **others: Any,
 ) -> Asked:  # fmt: skip
-    """Arguments as ``lw.rollout`` has them; ``dt`` and ``every`` are checked, ``data`` are parameters of the mechanism,
-    and something else than these may be ``driven`` by. ``others`` are parts of a step.
+    """The job for the arguments of ``lw.rollout``. ``dt`` and ``every`` are already checked, ``data`` are parameters of
+    the mechanism, ``driven`` says whether a policy adds driving forces, and ``others`` are parts of a step.
     """
     extras = _extras(model, dt, torque, cost, constraints, stabilisation, proximal, joint_limits, contacts, friction)
     friction = False if extras.contacts is not None else friction
@@ -95,7 +95,7 @@ def _extras(
     model: Model, dt: float, torque: Any, cost: Any, constraints: Any, stabilisation: Any, proximal: Any, stops: Any,
     contacts: Any, friction: Any,
 ) -> Extras:  # fmt: skip
-    """What the step has beside drive and drag."""
+    """The law, cost, constraints, stops and contacts of the step."""
     held_by = model.constraints if constraints is None else as_constraints(constraints)
     extras = Extras(
         None if torque is None else as_law(model, "torque", torque, (model.nv,)),
@@ -108,7 +108,7 @@ def _extras(
         contacts is not None and switch("friction", friction, " beside contacts, where it is the model's"),
     )
     if extras.contacts is not None:
-        touching(model, extras.contacts, True, extras.rough, extras.constraints)  # says what is wrong
+        touching(model, extras.contacts, True, extras.rough, extras.constraints)  # raises an error for invalid contacts
     if len(model.bodies) > MOST_BODIES and extras.stops:
         raise ArgumentError(
             f"a rollout takes joint_limits for up to {MOST_BODIES} bodies; model {model.name!r} has "

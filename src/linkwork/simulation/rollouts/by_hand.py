@@ -1,4 +1,4 @@
-"""Rollouts whose loop over time is Python's: a policy over the whole batch, or a law beside code that has loops."""
+"""Rollouts with the time loop in Python: a policy over the whole batch, or a law beside code that has loops."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ Policy = Callable[[float, Array, Array], Any]
 
 
 class ByHand:
-    """A job, and what Python says every ``hold`` steps: a policy, or the law and the cost of the job's own extras, if
-    they are ``apart`` from the code of the step.
+    """A job with driving forces computed in Python every ``hold`` steps: by a policy, or by the job's own law, with its
+    cost, if these are ``apart`` from the code of the step.
 
     Attributes:
-        tau: what was said last (n, nv). kept: what drives at each record (n, K, nv).
+        tau: the forces computed last (n, nv).
+        kept: the driving forces at each record (n, K, nv).
     """
 
     def __init__(self, job: Job, batch: tuple[int, ...], policy: Policy | None, hold: int, apart: bool) -> None:
@@ -41,13 +42,13 @@ class ByHand:
         self.kept = np.zeros((len(job), records(job.steps, job.every), job.model.nv))
         self.lost = np.zeros(len(job), dtype=bool)
         self._loss: tuple[int, int, Job, bool] | None = None
-        """Of the trajectories that became non-finite, the first: which it is, the step from which it did, the steps
+        """For the first trajectory that became non-finite: its index, the step at which it did, the job of the steps
         from there on, and whether the driving forces were finite.
         """
 
     def run(self, into: Sequence[Array], threads: int) -> int:
-        """The status of the time loop. Trajectories that became non-finite stand where they began while others go
-        on, and have records that are NaN.
+        """Run the time loop; returns its status. A trajectory that became non-finite is reset to its initial state
+        while others go on, and its records are NaN.
         """
         job, status = self.job, 0
         state, costs = self.inner.begin(into), np.zeros(len(job))
@@ -86,7 +87,7 @@ class ByHand:
         return status
 
     def explained(self) -> tuple[int, str | None, str]:
-        """Of the first trajectory that became non-finite: the step, from 1, in which it did, the joint, and why."""
+        """For the first trajectory that became non-finite: the step, from 1, in which it did, the joint, and why."""
         assert self._loss is not None
         which, first, one, said = self._loss
         if not said and self.policy is not None:
@@ -100,7 +101,7 @@ class ByHand:
         return first + step, joint, reason
 
     def _say(self, first: int, state: Sequence[Array]) -> Any:
-        """Find the driving forces for the steps from ``first`` on; for which trajectories they are finite."""
+        """Compute the driving forces from step ``first`` on; returns for which trajectories they are finite."""
         law = self.job.extras.law if self.apart else None
         if self.policy is not None and first % self.hold == 0:
             self.tau = self._policy(first, state)
@@ -126,7 +127,7 @@ class ByHand:
     def _asked(
         self, law: CompiledFunction, key: str, first: int, state: Sequence[Array], *more: Array
     ) -> tuple[Array, Any]:
-        """What a compiled function says for all trajectories, and for which of them it is finite."""
+        """The results of a compiled function for all trajectories, and for which of them they are finite."""
         job, values = self.job, [np.float64((self.job.before + first) * self.dt), state[0], state[1], *more]
         for name, shape in job.shapes.items():
             if name.startswith(f"{key}_"):
@@ -136,7 +137,7 @@ class ByHand:
         return leaves[0], fine
 
     def _drive(self, driven: Job, first: int, state: Sequence[Array]) -> Array:
-        """The forces of the motors."""
+        """The forces of the motors: all driving forces, clamped to the effort limits."""
         algorithm, model = step_forces(driven.parts), self.job.model
         rows = []
         for name, space in algorithm.arguments[3:]:

@@ -14,12 +14,12 @@ from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.rollouts.jobs import Job
 
 _FINER = 1000
-"""The number of records that an interval is divided into."""
+"""The number of records into which an interval is divided."""
 
 
 def cut_off(into: Sequence[Array]) -> list[tuple[int, int]]:
-    """Make all records of q and v NaN from the first non-finite one on, and the cost; the trajectories concerned and
-    that record's index.
+    """Set all records of q and v from the first non-finite one on, and the cost, to NaN; returns the trajectories
+    concerned, each with the index of that record.
     """
     finite = np.asarray(np.isfinite(into[0]).all(axis=-1)) & np.asarray(np.isfinite(into[1]).all(axis=-1))
     found = []
@@ -33,8 +33,8 @@ def cut_off(into: Sequence[Array]) -> list[tuple[int, int]]:
 
 
 def explained(job: Job, into: Sequence[Array], trajectory: int, record: int) -> tuple[int, str | None, str]:
-    """The step, from 1, in which the state becomes non-finite, the joint, and why: its interval is computed again, with
-    ever finer records.
+    """The step, from 1, in which the state becomes non-finite, the joint, and the reason. The interval is computed
+    again, with ever finer records.
     """
     one, done, every = job.some(trajectory, 1), (record - 1) * job.every, job.every
     q, v = (array[trajectory, record - 1] for array in into[:2])

@@ -1,4 +1,4 @@
-"""A step that is linearised, in its parts: what drives it, where it leads, and how accelerations vary."""
+"""A step to be linearised, in parts: its driving forces, its end state, and the derivatives of its accelerations."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from linkwork.simulation.rotors import with_rotors
 
 
 class Driven(NamedTuple):
-    """A step in its parts: driving forces and rotors (nv,), the sizes of the constraints' forces (r,), accelerations
-    (nv,), how forces and rotors change with q, v and tau, (nv, 3 nv), and how q⁺ changes with q, and with the step,
-    (nv, nv).
+    """A step in parts: driving forces and armature (nv,), the magnitudes of the constraint forces (r,), accelerations
+    (nv,), the derivatives of forces and armature with respect to q, v and tau, (nv, 3 nv), and those of q⁺ with respect
+    to q and to the step, (nv, nv).
     """
 
     forces: Any
@@ -42,7 +42,7 @@ class Driven(NamedTuple):
 
 
 def driven(model: Model, extras: Extras, shapes: Mapping[str, Shape]) -> Callable[..., Driven]:
-    """The text for what drives and drags, and for where a step leads."""
+    """A traceable function for the driving and dissipative forces and for the end of a step."""
     nv, law = model.nv, extras.law
 
     def text(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> Driven:
@@ -77,13 +77,13 @@ def driven(model: Model, extras: Extras, shapes: Mapping[str, Shape]) -> Callabl
 
 
 def _held(model: Model, extras: Extras) -> tuple[HeldBy, Array]:
-    """The constraints of a step, and the factors of their stabilisation."""
+    """The constraints of a step, and the coefficients of their stabilisation."""
     held = held_by(model, extras.constraints)
     return held, held.settings(extras.stabilisation, 0.0)
 
 
 def by_recursion(model: Model, extras: Extras, shapes: Mapping[str, Shape]) -> Callable[..., tuple[Any, Any]]:
-    """The text for a whole step, by the derivatives of forward dynamics, or of constrained dynamics.
+    """A traceable function for a whole step, by the derivatives of forward dynamics, or of constrained dynamics.
 
     (M + diag r) a = f - h,    da = a_q dq + a_v dv + a_f (df - a dr)
     """
@@ -104,7 +104,7 @@ def by_recursion(model: Model, extras: Extras, shapes: Mapping[str, Shape]) -> C
 def joined(
     model: Model, extras: Extras, q: Array, v: Array, dt: float, f_ext: Array | None, parts: Driven
 ) -> tuple[Array, Array]:
-    """The same over floats, for a mechanism of so many joints that one kernel would be too long."""
+    """``by_recursion`` over floats, for a mechanism of so many joints that one kernel would be too long."""
 
     def responses(forces: Any, loads: Any) -> tuple[Any, Any, Any, Any]:
         by_q, by_v, M = inverse_dynamics_derivatives(model, q, v, parts.a, loads)
@@ -117,7 +117,7 @@ def joined(
 def _responses(
     model: Model, extras: Extras, q: Any, v: Any, f_ext: Any, parts: Driven, responses: Responses
 ) -> tuple[Any, Any, Any]:
-    """The derivatives of accelerations with respect to q, v and forces, held by the step's constraints."""
+    """The derivatives of accelerations with respect to q, v and forces, under the constraints of the step."""
     if not extras.constraints:
         _, a_q, a_v, inverse = responses(parts.forces, f_ext)
         return a_q, a_v, inverse
@@ -139,7 +139,7 @@ def _assembled(dt: Any, parts: Driven, a_q: Any, a_v: Any, inverse: Any) -> tupl
 
 
 def _moved(model: Model, q: list[Any], step: list[Any]) -> tuple[Any, Any]:
-    """Of q⁺ = q ⊕ step: how it changes, in its tangent space, with q in its own, and with the step."""
+    """The derivatives of q⁺ = q ⊕ step in its tangent space, with respect to q in its own, and to the step."""
     nv, program = model.nv, integrate_of(model)
     units = np.eye(nv).tolist()
     lifted = [pushed(program, [q, [0.0] * nv], [[[0.0] * model.nq, unit]])[1][0][0] for unit in units]

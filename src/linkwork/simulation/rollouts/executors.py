@@ -1,4 +1,4 @@
-"""A job spread over workers of anything that has the interface of ``concurrent.futures``; workers may die."""
+"""A job spread over the workers of any executor with the interface of ``concurrent.futures``; workers may die."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_JOBS, FEWEST = 64, 64
 
 
 def spread(job: Job, into: Sequence[Array], executor: Any, chunk: int | None) -> int:
-    """Compute by jobs of ``chunk`` trajectories; the status of all together.
+    """Compute in jobs of ``chunk`` trajectories; returns the status of all together.
 
     A job that is lost with its worker is computed here; any other error of a job is raised.
     """
@@ -65,7 +65,7 @@ def spread(job: Job, into: Sequence[Array], executor: Any, chunk: int | None) ->
 
 
 def _submitted(executor: Any, job: Job) -> Any:
-    """The future of a job, or the error of an executor whose workers died while it was given earlier ones."""
+    """The future of a job, or the error of an executor whose workers died on earlier jobs."""
     try:
         return executor.submit(compute, job)
     except BrokenExecutor as error:
@@ -75,5 +75,5 @@ def _submitted(executor: Any, job: Job) -> Any:
 
 
 def _killed() -> type[BaseException]:
-    """What Dask raises for a job that has taken several workers with it; it can only be raised if Dask is there."""
+    """The exception of Dask for a job that has killed several workers; it can only be raised if Dask is loaded."""
     return getattr(sys.modules.get("distributed"), "KilledWorker", BrokenExecutor)

@@ -1,7 +1,7 @@
-"""The gradient of a loss through a whole rollout, by the adjoint.
+"""The gradient of a loss through a whole rollout, by the adjoint method.
 
-States are kept at checkpoints; the steps between two of them are done again, and then run backward, each by one kernel,
-for all trajectories at once.
+States are kept at checkpoints. The steps between two checkpoints are computed again and then run backward, each by one
+kernel, for all trajectories at once.
 """
 
 from __future__ import annotations
@@ -36,17 +36,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Gradients:
-    """The derivatives of a loss with respect to what a rollout was given.
+    """The derivatives of a loss with respect to the arguments of a rollout.
 
-    What was shared by trajectories or by steps has the sum over these: an axis is there as far as it was there.
+    The gradient of an argument that trajectories or steps share is the sum over them: it has a batch or time axis only
+    where the argument had one.
 
     Attributes:
-        q: (..., nv) with respect to where each trajectory began, in the tangent space.
-        v: (..., nv), and to how fast.
+        q: with respect to the initial configurations (..., nv), in the tangent space.
+        v: with respect to the initial velocities (..., nv).
         parts: with respect to tau, q_target (in the tangent space), kp, v_target, kd, damping, friction, effort, f_ext,
-            inertias, armature and placements, as far as they were there: (n or 1, T or 1, numbers), the trajectories in
-            one axis.
-        parameters: of the law, in order, likewise; cost_parameters: those of the cost.
+            inertias, armature and placements, as far as they were given: (n or 1, T or 1, numbers), with all
+            trajectories in one axis.
+        parameters: with respect to those of the law, in order, in the same shapes.
+        cost_parameters: with respect to those of the cost, likewise.
     """
 
     q: Array
@@ -75,8 +77,8 @@ def flat(array: Any) -> list[Any]:
 
 
 def pulled_back(job: Job, weights: Sequence[Array | None], of_cost: Array, checkpoints: int | None) -> Gradients:
-    """The gradients for weights of the recorded q (n, K, nv), in the tangent space, and v (n, K, nv), and of each
-    trajectory's cost (n,).
+    """The gradients, given the loss's derivatives with respect to the recorded q (n, K, nv), in the tangent space, and
+    v (n, K, nv), and to each trajectory's cost (n,).
     """
     model, n, steps = job.model, len(job), job.steps
     kernel = _backward(job)
@@ -92,7 +94,7 @@ def pulled_back(job: Job, weights: Sequence[Array | None], of_cost: Array, check
         first = block * span
         count = min(span, steps - first)
         inside = _states(job, first, starts[0][:, block], starts[1][:, block], count, 1)
-        inside = [np.ascontiguousarray(array.swapaxes(0, 1)) for array in inside]  # one step after the other
+        inside = [np.ascontiguousarray(array.swapaxes(0, 1)) for array in inside]  # steps come first
         for k in reversed(range(count)):
             now = first + k
             _weigh(adjoint, weights, now + 1, steps, job.every)
@@ -115,7 +117,7 @@ def pulled_back(job: Job, weights: Sequence[Array | None], of_cost: Array, check
 
 
 def _states(job: Job, first: int, q: Array, v: Array, steps: int, every: int) -> list[Array]:
-    """Recorded q and v of some steps done again."""
+    """Recorded q and v of some steps, computed again."""
     part = job.later(first, np.ascontiguousarray(q), np.ascontiguousarray(v), steps, min(every, max(1, steps)))
     into = part.buffers()
     if part.extras.apart(part.model):
@@ -130,13 +132,13 @@ def _row(part: Array, step: int) -> Array:
 
 
 def _gather(total: Array, gradient: Array, step: int) -> None:
-    """Add a step's gradient (n, numbers) to where it belongs."""
+    """Add a step's gradient (n, numbers) to the sum of its trajectory and time."""
     own = gradient if len(total) > 1 or len(gradient) == 1 else gradient.sum(axis=0, keepdims=True)
     total[:, min(step, total.shape[1] - 1)] += own
 
 
 def _weigh(adjoint: list[Array], weights: Sequence[Array | None], step: int, steps: int, every: int) -> None:
-    """Add what a loss has of the state after so many steps, if it is recorded."""
+    """Add the loss's derivative with respect to the state after this number of steps, if that is recorded."""
     if step % every and step != steps:
         return
     for own, given in zip(adjoint, weights, strict=True):
@@ -145,7 +147,7 @@ def _weigh(adjoint: list[Array], weights: Sequence[Array | None], step: int, ste
 
 
 def _backward(job: Job) -> CompiledFunction:
-    """A kernel that takes a step backward: of all that the step takes, and weights of the state after it."""
+    """The kernel of a step backward: from the step's arguments and the adjoint after it to the adjoint before it."""
     model, shapes = job.model, job.all_shapes
     memo, key = model._memo.derived, fingerprint.key("backward", list(shapes.items()), job.extras.digests)
     if key not in memo:
@@ -184,7 +186,7 @@ def _shaped(values: list[Any], shape: Shape) -> Any:
 
 
 def as_weights(name: str, value: Any, shape: tuple[int, ...]) -> Array | None:
-    """The weights of recorded states: (..., K, nv) as (n, K, nv)."""
+    """The loss's derivatives with respect to recorded states: (..., K, nv) as (n, K, nv)."""
     if value is None:
         return None
     given = finite_array(name, value)

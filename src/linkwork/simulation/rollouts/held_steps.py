@@ -1,4 +1,4 @@
-"""Steps of trajectories with constraints or contacts, for mechanisms whose code has loops: by Python, all at once."""
+"""Steps with constraints or contacts for mechanisms whose code has loops: in Python, for all trajectories at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def advance(job: Job, state: Sequence[Array], into: Sequence[Array], first: int, steps: int) -> int:
-    """Go on for ``steps`` steps from step ``first``; 2 if a trajectory became non-finite, else 0."""
+    """Advance ``steps`` steps from step ``first``; returns 2 if a trajectory became non-finite, otherwise 0."""
     q, v, sums = state
     dt = float(job.parts["dt"][0, 0, 0])
     for k in range(first, first + steps):
@@ -49,13 +49,13 @@ def advance(job: Job, state: Sequence[Array], into: Sequence[Array], first: int,
 
 
 def _moved(job: Job, q: Array, v: Array, a: Array, dt: float) -> tuple[Array, Array]:
-    """The states a step later; NaN where that does not exist."""
+    """The states one step later; NaN where they do not exist."""
     try:
         if job.extras.contacts is not None:
             return moved(job.model, q, v, a, dt)
         end = v + dt * a
         return integrate(job.model, q, dt * end), end
-    except LinkworkError:  # of one of them
+    except LinkworkError:  # raised for one of the states
         if len(q) == 1:
             return np.full_like(q, np.nan), np.full_like(v, np.nan)
         each = [_moved(job, q[k : k + 1], v[k : k + 1], a[k : k + 1], dt) for k in range(len(q))]
@@ -65,9 +65,9 @@ def _moved(job: Job, q: Array, v: Array, a: Array, dt: float) -> tuple[Array, Ar
 def answers(
     job: Job, rows: Mapping[str, Array], q: Array, v: Array, last: Array | None = None
 ) -> tuple[Array, Array, Array]:
-    """Accelerations (n, nv) over a step from n states, driving forces, and the wrenches of the constraints (n, k, 6),
-    none with contacts; accelerations that do not exist are NaN. ``rows`` are parts of the step, (n or 1, numbers). With
-    contacts the ``last`` accelerations (n, nv), with which the search begins, become the next.
+    """Accelerations (n, nv) over a step from n states, driving forces, and the constraint wrenches (n, k, 6), none with
+    contacts; accelerations that do not exist are NaN. ``rows`` are parts of the step, (n or 1, numbers). With contacts,
+    the ``last`` accelerations (n, nv) are the warm start and are overwritten.
     """
     model, dt = job.model, float(job.parts["dt"][0, 0, 0])
     algorithm = step_forces(rows)
@@ -90,7 +90,7 @@ def answers(
             else:
                 a[some], wrenches[some] = _held(job, rotors[some][0], q[some], v[some], force[some], loads)
         except LinkworkError:
-            if len(q[some]) > 1:  # of one of them
+            if len(q[some]) > 1:  # raised for one of the states
                 groups = [slice(k, k + 1) for k in range(len(q))]
     return a, drive, wrenches
 
@@ -104,7 +104,7 @@ def _touched(job: Job) -> ManyBodies:
 
 
 def _held(job: Job, rotors: Array, q: Array, v: Array, force: Array, f_ext: Array | None) -> tuple[Array, Array]:
-    """Accelerations and wrenches of states whose rotors, with what damps them, are the same."""
+    """Accelerations and wrenches of states with the same armature, that of damping included."""
     extras, solved = job.extras, _with_rotors(job.model, tuple(rotors.tolist()))
     return constrained_dynamics(solved, q, v, force, extras.constraints, f_ext, extras.stabilisation, extras.proximal)
 
@@ -114,4 +114,4 @@ def _finite(array: Array) -> NDArray[np.bool_]:
 
 
 _with_rotors = lru_cache(maxsize=100)(with_rotors)
-"""The same object each time, as code is kept with it."""
+"""Returns the same object for the same arguments, as code is kept with the model."""

@@ -1,4 +1,4 @@
-"""Trajectories as a job: all that a worker needs to compute them, here or elsewhere."""
+"""Trajectories as a job: all data that a worker needs to compute them, here or elsewhere."""
 
 from __future__ import annotations
 
@@ -30,9 +30,13 @@ class Job:
     """Trajectories to compute, with checked arrays; it can be pickled.
 
     Attributes:
-        q, v: where each begins (n, nq), (n, nv). parts: what a step takes besides, dt first, each (n or 1, steps or 1,
-        numbers of one step). every: the steps between two records. engine: the form in which it runs. extras: a law, a
-        cost, constraints, stops. shapes: of their parameters, for one step. before: the steps done before.
+        q, v: initial states (n, nq), (n, nv).
+        parts: the other arguments of a step, dt first, each (n or 1, steps or 1, numbers of one step).
+        every: steps between two records.
+        engine: the form in which it runs.
+        extras: a law, a cost, constraints, stops.
+        shapes: of their parameters, for one step.
+        before: the number of steps already done.
     """
 
     model: Model
@@ -51,23 +55,23 @@ class Job:
 
     @property
     def algorithm(self) -> Algorithm:
-        """The step without what the extras add."""
+        """The step without the extras."""
         return stepping(self.parts)
 
     def some(self, first: int, count: int) -> Job:
-        """A few of the trajectories."""
+        """Some of the trajectories."""
         few = slice(first, first + count)
         parts = {name: array if len(array) == 1 else array[few] for name, array in self.parts.items()}
         return replace(self, q=self.q[few], v=self.v[few], parts=parts)
 
     def later(self, step: int, q: Array, v: Array, steps: int, every: int) -> Job:
-        """``steps`` steps from a later one on."""
+        """``steps`` steps from a later step on."""
         span = slice(step, step + steps)
         parts = {name: array if array.shape[1] == 1 else array[:, span] for name, array in self.parts.items()}
         return replace(self, q=q, v=v, parts=parts, steps=steps, every=every, before=self.before + step)
 
     def apart_from(self, into: Sequence[Array]) -> Job:
-        """The same, with copies of those arrays that share memory with the ones written into."""
+        """The same job, with copies of the arrays that share memory with ``into``."""
 
         def kept(array: Array) -> Array:
             return array.copy() if any(np.may_share_memory(array, other) for other in into) else array
@@ -76,21 +80,21 @@ class Job:
         return replace(self, q=kept(self.q), v=kept(self.v), parts=parts)
 
     def buffers(self) -> list[Array]:
-        """Arrays for the records, q and v, and for what each trajectory costs."""
+        """Arrays for the records of q and v, and for the cost of each trajectory."""
         count = records(self.steps, self.every)
         shapes = [(len(self), count, size) for size in (self.model.nq, self.model.nv)]
         kept = f"{count:,} records of {len(self):,} trajectories"
         return [*allocated(kept, shapes, self.every), np.zeros(len(self))]
 
     def run(self, into: Sequence[Array], threads: int) -> int:
-        """Run the time loop here; its status: 1 if an argument is non-finite, plus 2 if a record is; else 0."""
+        """Run the time loop here; returns its status: 1 if an argument is non-finite, plus 2 if a record is, or 0."""
         state = self.begin(into)
         if not (self.steps and len(self)):
             return 0
         return self.go(state, into, 0, self.steps, threads)
 
     def begin(self, into: Sequence[Array]) -> list[Array]:
-        """The arrays of the state, which the time loop changes, recorded as the first."""
+        """The arrays of the state, which the time loop updates; the initial state is recorded."""
         *kept, cost = into
         state = [np.array(array, order="C") for array in (self.q, self.v)]
         for array, start in zip(kept, state, strict=True):
@@ -103,7 +107,7 @@ class Job:
         return state
 
     def go(self, state: Sequence[Array], into: Sequence[Array], first: int, steps: int, threads: int) -> int:
-        """Go on for ``steps`` steps from step ``first``; the status of the time loop."""
+        """Advance ``steps`` steps from step ``first``; returns the status of the time loop."""
         if self.extras.held_by_python(self.model):
             return held_steps.advance(self, state, into, first, steps)
         given = []
@@ -118,14 +122,14 @@ class Job:
         except (ZeroDivisionError, OverflowError, TracingError) as error:
             if isinstance(error, TracingError) and not isinstance(error.__cause__, ArithmeticError):
                 raise
-            # a constant of the model: every trajectory fails
+            # due to a constant of the model: every trajectory fails
             raise diagnose(self.algorithm, self.model, self.first_state(), ()) from None
         if self.extras.cost is not None:
             into[RECORDED][...] = state[RECORDED][:, 1]
         return status
 
     def first_state(self) -> list[Array]:
-        """What the first trajectory begins with, as ``algorithm`` takes it."""
+        """The initial state of the first trajectory, as arguments of ``algorithm``."""
         spaces = dict(self.algorithm.arguments)
         parts = {
             name: array[0, 0].reshape(SPACES[spaces[name]].shape(self.model, 0))
@@ -136,12 +140,12 @@ class Job:
 
     @property
     def _names(self) -> list[str]:
-        """Of all that a step takes besides its state, in order."""
+        """The names of the arguments of a step besides its state, in order."""
         return ["dt", *(name for name in (*STEP_PARTS, *self.shapes) if name in self.parts)]
 
     @property
     def _plan(self) -> Plan:
-        engine = current_form() if self.engine == "auto" else self.engine  # a worker may have no machine code
+        engine = current_form() if self.engine == "auto" else self.engine  # a worker may not support machine code
         if self.extras.any:
             return self.extras.step_plan(self.model, self.all_shapes, engine)
         return function(self.algorithm, self.model, form=engine, over_time=True)
@@ -154,7 +158,7 @@ class Job:
 
 
 def compute(job: Job) -> tuple[Any, ...]:
-    """What a worker does, in one thread: records and costs, and the status of the time loop."""
+    """Run a job in one thread, as a worker does: records and costs, and the status of the time loop."""
     job = replace(job, model=_known(job.model))
     into = job.buffers()
     return *into, job.run(into, 1)
@@ -162,5 +166,5 @@ def compute(job: Job) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=4)
 def _known(model: Model) -> Model:
-    """The first of equal models: it has its code already."""
+    """The first of equal models, with which compiled code is kept."""
     return model

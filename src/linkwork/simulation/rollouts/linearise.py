@@ -35,13 +35,13 @@ from linkwork.simulation.rollouts.pushed_steps import along, by_pushing
 from linkwork.simulation.rollouts.steps import Step
 
 _MOST_WHOLE = 20
-"""Degrees of freedom up to which one kernel is made of a step without constraints."""
+"""Degrees of freedom up to which a step without constraints is one kernel."""
 _MANY = 4096
-"""Directions that are taken together."""
+"""Directions per batch."""
 
 
 class Linearised(NamedTuple):
-    """x⁺ ≈ A x + B u about a state, of one step; x is (δq, δv), of 2 nv numbers, δq in the tangent space.
+    """The linearisation x⁺ ≈ A x + B u of one step about a state; x = (δq, δv) (2 nv,), δq in the tangent space.
 
     Attributes:
         A: (..., 2 nv, 2 nv).
@@ -83,23 +83,27 @@ def linearise(
     placements: ArrayLike | None = None,
     out: Two | None = None,
 ) -> Linearised:
-    """One step of ``lw.rollout``, linearised about states: what LQR and model-predictive control need.
+    """Linearise one step of ``lw.rollout`` about states, as LQR and model-predictive control need it.
 
     Args:
         model: the mechanism.
         q: configuration (..., nq).
         v: velocity (..., nv).
-        tau: joint forces (..., nv), N or N m; none if left out.
-        dt: the time of the step, s.
-        q_target: what a step has, as in ``lw.rollout``; likewise ``kp``, ``v_target``, ``kd``, ``damping``,
-            ``friction``, ``springs``, ``effort_limits``, ``torque`` (a law is part of the step), ``parameters``,
-            ``constraints``, ``stabilisation``, ``proximal``, ``f_ext``, ``joint_limits``, ``contacts``, ``inertias``,
-            ``armature`` and ``placements``. Where a contact is about to open, to close or to slide, the derivatives are
-            those of the side on which it is.
-        out: a tuple of two arrays for A and B, written in place and returned; new ones if left out.
+        tau: joint forces (..., nv), N or N m; zero if omitted.
+        dt: time step, s.
+        q_target: as in ``lw.rollout``, for one step; likewise ``kp``, ``v_target``, ``kd``, ``damping``, ``friction``,
+            ``springs``, ``effort_limits``, ``torque`` (a law is part of the step), ``parameters``, ``constraints``,
+            ``stabilisation``, ``proximal``, ``f_ext``, ``joint_limits``, ``contacts``, ``inertias``, ``armature`` and
+            ``placements``. Where a contact is about to open, to close or to slide, the derivatives are one-sided: those
+            of its present state.
+        out: a tuple of two arrays for A and B, written in place and returned; new ones if omitted.
 
     Returns:
         ``Linearised``: A (..., 2 nv, 2 nv) and B (..., 2 nv, nv) for x = (δq, δv), δq in the tangent space (q ⊕ δq).
+
+    Raises:
+        ArgumentError: for invalid arguments, or if the step has no finite derivatives.
+        SingularError: if constraints are redundant and ``proximal`` is 0.
 
     Example:
         >>> import linkwork as lw
@@ -109,7 +113,7 @@ def linearise(
     """
     check_model(model)
     step = dt if type(dt) is float and 0.0 < dt < inf else seconds("dt", dt)
-    plain = (  # a step has nothing but what the model says, some of it switched off
+    plain = (  # a step with nothing but the model's own parameters, some of them switched off
         q_target is kp is v_target is kd is f_ext is parameters is stabilisation is None
         and (torque is None and contacts is None and inertias is armature is placements is None)
         and type(damping) is type(friction) is type(springs) is type(effort_limits) is bool
@@ -119,7 +123,7 @@ def linearise(
     memo: dict[Any, Any] = model._memo.derived
     key: tuple[Any, ...] = ("linearise", tau is None, damping, friction, springs, effort_limits)
     if constraints is None and model.constraints:
-        key = (*key, step)  # the time of a step is in the code that stabilises these
+        key = (*key, step)  # the time step is a constant in the code that stabilises constraints
     served: _Served | None = memo.get(key) if plain else None
     if served is not None:
         made = call.tuples(Linearised)
@@ -167,12 +171,12 @@ def linearise(
             if found is not target and not np.may_share_memory(found, target):
                 target[...] = found
         return Linearised(*out)
-    A, B = map(np.ascontiguousarray, (A, B))  # as out= wants them
+    A, B = map(np.ascontiguousarray, (A, B))  # the layout that out= requires
     return Linearised(A.reshape((*asked.batch, *A.shape[1:])), B.reshape((*asked.batch, *B.shape[1:])))
 
 
 def _into(out: Any, asked: Asked, values: Mapping[str, Any]) -> Two:
-    """The arrays that A and B are to be written into, one state after the other, given what the user gave."""
+    """The arrays of ``out`` for A and B, with one batch axis, checked against the arguments."""
     nv, n = asked.job.model.nv, len(asked.job)
     given = {"q": asked.job.q, "v": asked.job.v, **asked.parts, **asked.others}
     shapes = [(*asked.batch, 2 * nv, 2 * nv), (*asked.batch, 2 * nv, nv)]
@@ -182,11 +186,11 @@ def _into(out: Any, asked: Asked, values: Mapping[str, Any]) -> Two:
 
 
 Code = tuple[Holder, Sequence[str]]
-"""The holder of code that serves plain arrays, and what its arguments are called."""
+"""The holder of code that serves plain arrays, and the names of its arguments."""
 
 
 class _Served:
-    """Serves plain arrays, or says None, with all but q, v, tau and dt as in a job."""
+    """Serves plain arrays, or returns None, with all arguments but q, v, tau and dt as in a job."""
 
     def __init__(self, job: Job, holder: Holder, names: Sequence[str]) -> None:
         same: dict[str, Any] = {name: array[0, 0].copy() for name, array in job.parts.items()}
@@ -195,7 +199,7 @@ class _Served:
         self._places = [names.index(name) for name in ("q", "v", "tau", "dt")]
 
     def arguments(self, q: Any, v: Any, tau: Any, dt: float, driven: bool) -> list[Any]:
-        """Of the code; if tau is not given, there is none."""
+        """The arguments of the code; without ``driven``, tau is zero."""
         found = self._fixed.copy()
         at_q, at_v, at_tau, at_dt = self._places
         found[at_q], found[at_v], found[at_dt] = q, v, dt
@@ -208,8 +212,8 @@ class _Served:
 
 
 def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | None]:
-    """A (n, 2nv, 2nv) and B (n, 2nv, nv) of the first step, written ``into`` these if code can do so; and the code that
-    serves such steps, if there is any.
+    """A (n, 2nv, 2nv) and B (n, 2nv, nv) of the first step, written ``into`` these arrays if code can do so; and the
+    code that serves such steps, if there is any.
     """
     model, n, extras = job.model, len(job), job.extras
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
@@ -232,7 +236,7 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
         try:
             found, structure, results = trace("linearise", text, whole)
         except TracingError as error:
-            if isinstance(error.__cause__, ZeroDivisionError):  # whatever the state
+            if isinstance(error.__cause__, ZeroDivisionError):  # in every state
                 _say_why(job, 0)
             raise
         memo[key] = CompiledFunction(f"linearise of {model.name!r}", whole, lambda: found, structure, results)
@@ -262,13 +266,13 @@ def _check(job: Job, fine: NDArray[np.bool_]) -> None:
 
 
 def _say_why(job: Job, k: int) -> None:
-    """An error that names the joint or the constraints, if a state has no accelerations to begin with."""
+    """Raise an error that names the joint or the constraints, if the accelerations of a state do not exist."""
     constraints, proximal = job.extras.constraints, job.extras.proximal
     constrained_dynamics(job.model, job.q[k], job.v[k], np.zeros(job.model.nv), constraints, proximal=proximal)
 
 
 def _by_columns(kernel: CompiledFunction, job: Job, given: Sequence[Array]) -> tuple[Array, Array]:
-    """A and B of a step that is differentiated along one direction: those of a state are a batch."""
+    """A and B by derivatives of the step along one direction at a time: the directions of a state are a batch."""
     n, nv = len(job), job.model.nv
     both, fine = np.empty((n, 2 * nv, 3 * nv)), np.ones(n, dtype=bool)
     some = max(1, _MANY // (3 * nv))
@@ -283,7 +287,7 @@ def _by_columns(kernel: CompiledFunction, job: Job, given: Sequence[Array]) -> t
 
 
 def _by_loops(job: Job, into: Two | None) -> tuple[Array, Array, Code | None]:
-    """A and B of a step without a law, by one algorithm, which may stay in loops."""
+    """A and B of a step without a law, by one algorithm, whose code may have loops."""
     model, table = job.model, job.model._memo.quick
     algorithm = linearising([*(name for name in job.parts if name in STEP_PARTS), "tau"])
     given = {"q": job.q, "v": job.v, "tau": np.zeros((1, model.nv)), **{k: x[:, 0] for k, x in job.parts.items()}}

@@ -1,4 +1,4 @@
-"""What drives and brakes a step, as checked arrays (..., steps or 1, numbers) with a time axis."""
+"""The driving and dissipative forces of a step, as checked arrays (..., steps or 1, numbers) with a time axis."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from linkwork.simulation.arguments import (
 )
 
 OVER_TIME = ("tau", "q_target", "v_target", "f_ext")
-"""What may have a row for each step."""
+"""Arguments that may have a row for each step."""
 
 
 def step_parts(model: Model, effort_limits: bool | ArrayLike, driven: bool = False, **values: Any) -> dict[str, Array]:
-    """Of ``STEP_PARTS``, those that have an effect, each (..., T or 1, numbers); ``driven`` says that a law drives.
+    """Those of ``STEP_PARTS`` that have an effect, each (..., T or 1, numbers); ``driven`` says whether a law drives.
 
-    Machine code checks by itself whether what varies over time is finite; then ``check_over_time`` says where.
+    Machine code checks whether arrays over time are finite; ``check_over_time`` then finds where they are not.
     """
     for target, gain in (("q_target", "kp"), ("v_target", "kd")):
         if values[target] is not None and values[gain] is None:
@@ -54,7 +54,7 @@ def step_parts(model: Model, effort_limits: bool | ArrayLike, driven: bool = Fal
     if driven or parts.keys() & {"tau", "kp", "kd"}:
         if effort_limits is True:
             warn_of_no_effort(model, 4)
-        finite = np.minimum(once(most), np.finfo(np.float64).max)  # machine code takes finite numbers
+        finite = np.minimum(once(most), np.finfo(np.float64).max)  # machine code requires finite numbers
         if np.isfinite(once(most)).any():
             parts["effort"] = _at_all_times(np.broadcast_to(finite, most.shape))
     if values["f_ext"] is not None:
@@ -65,7 +65,7 @@ def step_parts(model: Model, effort_limits: bool | ArrayLike, driven: bool = Fal
 
 
 def step_count(steps: Any, batch: tuple[int, ...], over_time: dict[str, Array]) -> int:
-    """The number of steps: the one given, or that of the rows over time."""
+    """The number of steps: the one given, or the number of rows over time."""
     if steps is None:
         for name, array in over_time.items():
             if array.ndim == 2 and batch and len(array) == batch[-1] > 1:
@@ -78,7 +78,7 @@ def step_count(steps: Any, batch: tuple[int, ...], over_time: dict[str, Array]) 
 
 
 def check_over_time(model: Model, parts: dict[str, Array]) -> None:
-    """An error if a number is not finite."""
+    """An error that names a non-finite number, if there is one."""
     for name in OVER_TIME:
         if name in parts:
             array = parts[name]
@@ -89,7 +89,7 @@ def check_over_time(model: Model, parts: dict[str, Array]) -> None:
 
 
 def broadcast(batch: tuple[int, ...], parts: dict[str, Array]) -> tuple[int, ...]:
-    """The leading (batch) dimensions of a state with those of everything else."""
+    """The leading (batch) dimensions of the state, broadcast with those of all other arguments."""
     leading = {"q, v": batch, **{name: array.shape[:-2] for name, array in parts.items()}}
     try:
         return np.broadcast_shapes(*leading.values())
@@ -101,7 +101,7 @@ def broadcast(batch: tuple[int, ...], parts: dict[str, Array]) -> tuple[int, ...
 
 
 def rows(array: Array, batch: tuple[int, ...]) -> Array:
-    """(trajectories, steps, numbers), or (1, steps, numbers) for what all trajectories share; contiguous."""
+    """(trajectories, steps, numbers), or (1, steps, numbers) where all trajectories share an array; contiguous."""
     if all(length == 1 for length in array.shape[:-2]):
         return np.ascontiguousarray(array).reshape(1, *array.shape[-2:])
     whole_batch = np.broadcast_to(array, (*batch, *array.shape[-2:]))

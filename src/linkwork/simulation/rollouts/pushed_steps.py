@@ -1,4 +1,4 @@
-"""A step of any kind, differentiated by pushing directions through its program: the texts of kernels."""
+"""Forward-mode derivatives of a step of any kind, by tangents pushed through its program: traceable functions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ from linkwork.simulation.rollouts.steps import Step
 
 
 def tangents(model: Model, q: list[Any], others: Sequence[int]) -> list[list[list[Any]]]:
-    """The unit directions of q, in the tangent space, of v and of tau, for arguments q, v, tau and others of so many
-    numbers.
-    """
+    """The unit tangents of q (in the tangent space), v and tau, for arguments q, v, tau and others of these sizes."""
     nv, found = model.nv, []
     for which in range(3):
         for k in range(nv):
@@ -35,13 +33,13 @@ def tangents(model: Model, q: list[Any], others: Sequence[int]) -> list[list[lis
 
 
 def in_tangent_space(model: Model, q: list[Any], change: list[Any]) -> list[Any]:
-    """A change of q's numbers as a tangent vector at q."""
+    """A change of q's coordinates as a tangent vector at q."""
     _, ((found,),) = pushed(difference_of(model), [q, q], [[[0.0] * model.nq, change]])
     return found
 
 
 def _advancing(model: Model, step: Step, shapes: Mapping[str, Shape], names: Sequence[str]) -> Program:
-    """The program of a step: from q, v, tau, dt and what has these names to q and v."""
+    """The program of a step: from q, v, tau, dt and the arguments of these names to q and v."""
     arguments: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "dt": ()}
     arguments |= {name: shapes[name] for name in names}
 
@@ -56,7 +54,7 @@ def _advancing(model: Model, step: Step, shapes: Mapping[str, Shape], names: Seq
 
 
 def along(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Callable[..., Any]:
-    """The text for any step along one direction of q, in the tangent space, v and tau."""
+    """A traceable function: the derivative of any step along one direction of q (in the tangent space), v and tau."""
 
     def text(q: Any, v: Any, tau: Any, dt: Any, direction: Any, **given: Any) -> Any:
         nv, names = model.nv, list(given)
@@ -72,7 +70,7 @@ def along(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Callable[...
 
 
 def by_pushing(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Callable[..., tuple[Any, Any]]:
-    """The text for any step: its program with every direction in turn."""
+    """A traceable function: A and B of any step, by propagating all unit tangents."""
 
     def text(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, Any]:
         program = _advancing(model, step, shapes, list(given))

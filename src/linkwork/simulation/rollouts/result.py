@@ -27,20 +27,20 @@ class _States(NamedTuple):
 
 
 class Rollout(_States):
-    """Recorded states of trajectories; ``t, q, v = rollout`` takes them apart.
+    """Recorded states of trajectories; ``t, q, v = rollout`` unpacks them.
 
     Attributes:
         t: times (K,), s.
         q: configurations (..., K, nq).
-        v: velocities (..., K, nv).
-        cost: what each trajectory costs (...,), the sum over its steps; None if no cost was asked for.
+        v: velocities (..., K, nv), rad/s or m/s.
+        cost: cost of each trajectory (...,), the sum over its steps; None without a cost function.
     """
 
     cost: Array | None = None
     _job: Job | None = None
     _tau: Array | None = None
     _differentiable: Job | None = None
-    """The job with its law and its cost; None if a policy drove."""
+    """The job with its law and its cost; None if a policy computed the driving forces."""
 
     def __new__(cls, t: Array, q: Array, v: Array, cost: Array | None = None) -> Rollout:
         made = super().__new__(cls, t, q, v)
@@ -56,13 +56,20 @@ class Rollout(_States):
         return f"<Rollout{whose}: {many}{states} states{span}{', with costs' * (self.cost is not None)}>"
 
     def trajectory(self, index: int | tuple[int, ...] = ()) -> Trajectory:
-        """One of the trajectories, with accelerations, driving forces and the forces of constraints at its states.
+        """One trajectory, with accelerations, driving forces and constraint forces in its states.
 
-        These are computed now, from the rollout's arguments as they lie in memory. Accelerations are those of the step
-        that begins in a state; at the last state they are those of a step that would be driven as the last one was.
+        These are computed by this call, from the rollout's arguments as they now are in memory. Accelerations are those
+        of the step that begins in a state; in the last state they are those of a step with the driving forces of the
+        last one.
 
         Args:
-            index: which, by one integer for each leading (batch) dimension; nothing if there is none.
+            index: one integer for each leading (batch) dimension; omitted if there is none.
+
+        Returns:
+            A ``Trajectory`` of K states.
+
+        Raises:
+            ArgumentError: if the index does not name one trajectory, or if no states were recorded.
 
         Example:
             >>> import linkwork as lw
@@ -95,21 +102,24 @@ class Rollout(_States):
         *,
         checkpoints: int | None = None,
     ) -> Gradients:
-        """The gradients of a loss with respect to all that the rollout was given, by the adjoint, backward in time.
+        """The gradients of a loss with respect to all arguments of the rollout, by the adjoint method.
 
-        The states of a trajectory are done again between checkpoints, so that memory grows with the square root of the
+        The states between checkpoints are computed again, so that memory grows with the square root of the number of
         steps.
 
         Args:
-            q: the loss's derivative with respect to the recorded configurations, in the tangent space (..., K, nv);
-                none if left out.
-            v: and to the recorded velocities (..., K, nv).
-            cost: and to each trajectory's cost (...,); 1 if nothing else is given.
-            checkpoints: how many states to keep; the square root of the number of steps if left out.
+            q: the loss's derivative with respect to the recorded configurations (..., K, nv), in the tangent space;
+                zero if omitted.
+            v: with respect to the recorded velocities (..., K, nv); zero if omitted.
+            cost: with respect to each trajectory's cost (...,); 1 if q and v are omitted, too.
+            checkpoints: how many states to keep; by default the square root of the number of steps.
 
         Returns:
-            ``Gradients`` with respect to where the trajectories begin, the forces and targets over time, gains, and
-            parameters of law and cost.
+            ``Gradients`` with respect to the initial states, the forces and targets over time, the gains, and the
+            parameters of the law and the cost.
+
+        Raises:
+            ArgumentError: if the rollout had a policy, or if it had no cost and neither q nor v is given.
 
         Example:
             >>> import linkwork as lw
@@ -141,7 +151,7 @@ class Rollout(_States):
 
 
 def _answers(job: Job, trajectory: int, q: Array, v: Array, held: Array | None) -> tuple[Array, Array, Array]:
-    """Accelerations, driving forces, and the wrenches of constraints at recorded states of a trajectory."""
+    """Accelerations, driving forces and constraint wrenches in recorded states of a trajectory."""
     model, states = job.model, len(q)
     if held is not None:
         job = replace(job, parts={**job.parts, "tau": held[None]})

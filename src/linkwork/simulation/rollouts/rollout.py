@@ -68,86 +68,89 @@ def rollout(
     chunk: int | None = None,
     out: Rollout | None = None,
 ) -> Rollout:
-    """Many trajectories at once, wholly in compiled code: forces, dynamics, integration and the time loop.
+    """Compute many trajectories at once in compiled code: forces, dynamics, integration and the time loop.
 
     Each step is semi-implicit Euler on the configuration manifold (order 1, symplectic): v⁺ = v + dt a, then q⁺ by
-    moving at v⁺ for dt. The motors hold tau + torque + kp (q_target ⊖ q) + kd (v_target - v), cut off at the effort
-    limits, with t, q and v of the step's beginning. Damping and friction act with the velocity of the step's end, so
-    that they never add energy. The law of friction is smoothed Coulomb friction: constant down to 0.001 rad/s or m/s
-    and proportional to the speed below, so that a joint which it holds creeps. ``lw.simulate`` has the other law,
+    moving at v⁺ for dt. The motors apply tau + torque + kp (q_target ⊖ q) + kd (v_target - v), clamped to the effort
+    limits, with t, q and v at the step's beginning. Damping and friction act with the velocity at the step's end, so
+    that they never add energy. The friction law is smoothed Coulomb friction: constant down to 0.001 rad/s or m/s and
+    proportional to the velocity below, so that a joint which it holds creeps. ``lw.simulate`` has the other law,
     Coulomb friction with stiction, which keeps such a joint at rest and costs more.
 
-    A trajectory's numbers are the same to the last bit alone, in any batch, on any number of threads, with any
-    executor, in ``lw.interpreted()``, and if it is continued from a record (unless a law or a cost looks at t).
+    A trajectory is the same to the last bit alone, in any batch, on any number of threads, with any executor, in
+    ``lw.interpreted()``, and if it is continued from a record (unless a law or a cost depends on t).
 
-    What may vary over time is one row for all steps, (nv,), or a row for each step, (T, nv), or such rows for each
-    trajectory, (..., T, nv); a T of 1 again holds for all steps, so that one row for each trajectory is (..., 1, nv).
+    An argument that may vary over time has one row for all steps, (nv,), a row for each step, (T, nv), or such rows for
+    each trajectory, (..., T, nv). T = 1 again means all steps, so that one row for each trajectory is (..., 1, nv).
 
     Args:
         model: the mechanism.
-        q: where the trajectories begin (..., nq).
-        v: and how fast (..., nv).
-        tau: joint forces, N or N m; (nv,), (T, nv) or (..., T, nv); none if left out.
-        dt: the time of a step, s.
-        steps: how many; left out, it is T.
+        q: initial configurations (..., nq).
+        v: initial velocities (..., nv).
+        tau: joint forces, N or N m; (nv,), (T, nv) or (..., T, nv); zero if omitted.
+        dt: time step, s.
+        steps: number of steps; T if omitted.
         record: keep a state every ``record`` steps, and the first and the last: K = steps / record, rounded up, plus 1.
             Memory is 8 K (nq + nv) bytes for each trajectory, whatever the number of steps. With a cost, 0 keeps none.
-        q_target: configurations to be pulled to; (nq,), (T, nq) or (..., T, nq). It needs kp.
-        kp: stiffness (..., nv), N/m or N m/rad, or one number for all.
-        v_target: velocities to be pulled to; (nv,), (T, nv) or (..., T, nv); zero if left out. It needs kd.
-        kd: damping of the control (..., nv), N s/m or N m s/rad, or one number for all. As in a robot's computer, more
-            than twice the moved inertia over dt is unstable, and chatters at the effort limits; ``damping`` never is.
+        q_target: target configurations of the PD controller; (nq,), (T, nq) or (..., T, nq). It needs kp.
+        kp: proportional gain (..., nv), N/m or N m/rad, or one number for all joints.
+        v_target: target velocities; (nv,), (T, nv) or (..., T, nv); zero if omitted. It needs kd.
+        kd: derivative gain (..., nv), N s/m or N m s/rad, or one number for all joints. As in a digital controller, a
+            gain above twice the moved inertia over dt is unstable, and chatters at the effort limits; ``damping`` never
+            does.
         damping: viscous damping, N s/m or N m s/rad: the model's (True), none (False), (..., nv) or one number.
         friction: smoothed Coulomb friction, N or N m, in the same way.
-        springs: the model's springs act on the joints, as they are at the beginning of a step.
-        effort_limits: what the motors can do, N or N m, in the same way.
-        torque: a control law that becomes part of the step: a function of (t, q, v, *parameters) that gives joint
+        springs: apply the model's joint springs, evaluated at the beginning of each step.
+        effort_limits: largest motor forces, N or N m, in the same way as damping.
+        torque: a control law that becomes part of the step: a function of (t, q, v, *parameters) that returns joint
             forces (nv,), made by ``lw.compile``; a plain function of (t, q, v) is compiled here, in every call.
-        parameters: of the law, in a tuple, or in a dict by their names: each in its own shape s for all, (T, *s) or
+        parameters: of the law, in a tuple, or in a dict by name: each in its own shape s for all steps, (T, *s) or
             (..., T, *s).
-        cost: a function of (t, q, v, tau, *parameters) that gives a number, made by ``lw.compile`` too. It is summed
-            over the steps, in the state in which each begins and with the motors' forces.
+        cost: a function of (t, q, v, tau, *parameters) that returns a number, also made by ``lw.compile``. It is summed
+            over the steps, each with its initial state and the motors' forces.
         cost_parameters: of the cost, in the same way.
-        policy: a function of Python over the whole batch, such as a neural network: of t (s), q (..., nq), v (..., nv),
-            it gives joint forces (..., nv), in the law's place. Trajectories that became non-finite begin anew for it.
-        hold: the policy is called every ``hold`` steps, and its answer held meanwhile.
-        constraints: loop closures and bilateral contacts, such as ``lw.Weld``, which pull as well as they push; a
-            warning tells if the motion begins off them. See ``lw.constrained_dynamics``. If left out,
-            those of the model, such as the mimic joints of its file; ``()`` for none.
-        stabilisation: the time (s) in which errors of constraints die out; 10 dt by default.
+        policy: a Python function over the whole batch, such as a neural network, instead of a law. It takes t (s), q
+            (..., nq) and v (..., nv), and returns joint forces (..., nv). A trajectory that became non-finite is passed
+            to it in its initial state.
+        hold: call the policy every ``hold`` steps, and hold its result in between.
+        constraints: loop closures and bilateral contacts, such as ``lw.Weld``, which can push and pull; there is a
+            warning if the initial state violates them. See ``lw.constrained_dynamics``. By default those of the model,
+            such as the mimic joints of its file; ``()`` for none.
+        stabilisation: time constant (s) with which constraint errors decay; 10 dt by default.
         proximal: for redundant constraints; see ``lw.constrained_dynamics``.
-        f_ext: force (N) and moment (N m) on each body, in its own frame; (nbodies, 6), (T, nbodies, 6) or
+        f_ext: external force (N) and moment (N m) on each body, in its own frame; (nbodies, 6), (T, nbodies, 6) or
             (..., T, nbodies, 6).
-        joint_limits: stop joints at the model's limits of position, without a bounce.
+        joint_limits: stop joints at the model's position limits, inelastically.
         contacts: ``model.contacts`` of a model read from MJCF, or a list of ``lw.Contact``: unilateral, with friction;
-            see ``lw.contact_dynamics``. Limits, dry friction of joints (``friction`` is True or False) and
-            constraints are then soft rows of the same problem, and a step is MuJoCo's: damping at its end, the
-            velocities of free joints straight in the world's axes. Each step's search begins where the last one's
-            ended, so that a trajectory that is continued from a record is the same to rounding.
+            see ``lw.contact_dynamics``. Joint limits, dry joint friction (``friction`` is True or False) and
+            constraints are then soft rows of the same problem, and a step is MuJoCo's: damping at the end of the step,
+            and the linear velocity of a free joint integrated in world axes. The contact solver is warm-started from
+            the previous step, so that a trajectory continued from a record is the same to rounding.
         inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, a set for
-            each trajectory, as data: a million mechanisms need no code of their own. Likewise the next two; ``damping``
+            each trajectory. They are data: a million mechanisms share the same code. Likewise the next two; ``damping``
             and ``friction`` may differ in any case.
         armature: other rotor inertias (..., nv), kg m² or kg; one number is for all joints.
         placements: other placements (..., nbodies, 4, 4) of the joints on their parents.
-        diverged: what to do with a trajectory that becomes non-finite: "raise", after all others are done, or "nan",
-            which is what its records are from there on.
-        executor: spreads the trajectories over its workers: anything with the interface of ``concurrent.futures``,
-            for instance a ``ProcessPoolExecutor`` or ``dask.distributed.Client(...).get_executor()``. What is lost
-            with a worker that dies is computed here, with a warning.
-        chunk: the trajectories of one job of the executor; a 64th of all, but at least 64, if left out.
+        diverged: if a trajectory becomes non-finite: "raise" an error, after all others are done, or set its records
+            from there on to "nan".
+        executor: distributes the trajectories over its workers: anything with the interface of ``concurrent.futures``,
+            for instance a ``ProcessPoolExecutor`` or ``dask.distributed.Client(...).get_executor()``. Trajectories lost
+            with a worker that dies are computed here, with a warning.
+        chunk: trajectories per job of the executor; by default a 64th of all, but at least 64.
         out: an earlier result of the same shapes to write into and return, which saves allocating memory.
 
-    A law, a cost, constraints, contacts and stops are part of the machine code of mechanisms of up to 50 bodies.
-    Beyond, a law and a cost are called and constraints or contacts are solved for in every step, for all trajectories
-    at once; joint_limits are refused there, but for those that are rows beside contacts.
+    A law, a cost, constraints, contacts and stops are part of the machine code for mechanisms of up to 50 bodies.
+    Beyond that, the law and the cost are called and constraints or contacts solved in every step, for all trajectories
+    at once; ``joint_limits`` are then rejected, except as rows of the contact problem.
 
     Returns:
-        A ``Rollout``: t (K,), q (..., K, nq), v (..., K, nv), ``cost`` (...,) if there is one, and
-        ``trajectory(i)``, one of them with its accelerations and forces.
+        A ``Rollout``: t (K,), q (..., K, nq), v (..., K, nv), ``cost`` (...,) if there is one, and ``trajectory(i)``,
+        one trajectory with its accelerations and forces.
 
     Raises:
-        SimulationError: if a trajectory becomes non-finite; it names the trajectory, the time and a joint, and has
-            everything that was computed as ``trajectory``.
+        SimulationError: if a trajectory becomes non-finite; it names the trajectory, the time and a joint, and its
+            ``trajectory`` holds everything that was computed.
+        ArgumentError: for invalid arguments.
 
     Example:
         >>> import numpy as np, linkwork as lw
@@ -242,7 +245,7 @@ def _check_policy(policy: Any, hold: int, torque: Any, executor: Any) -> None:
 def _result(
     job: Job, into: Sequence[Array], batch: tuple[int, ...], dt: float, keeps: bool, out: Rollout | None
 ) -> Rollout:
-    """The records in their shapes, in the caller's memory if there is any."""
+    """The records in their shapes, in the memory of ``out`` if it is given."""
     t = np.minimum(np.arange(into[0].shape[1]) * job.every, job.steps) * dt
     kept = slice(None) if keeps else slice(0, 0)
     costs = into[2].reshape(batch) if job.extras.cost is not None else None
@@ -262,7 +265,7 @@ def _result(
 
 
 def _reused(job: Job, batch: tuple[int, ...], out: Rollout, keeps: bool) -> list[Array]:
-    """The arrays of an earlier result for the records, and others for the costs."""
+    """The arrays of an earlier result, for the records, and new ones for the costs."""
     count = records(job.steps, job.every) if keeps else 0
     shapes = [(count,), (*batch, count, job.model.nq), (*batch, count, job.model.nv)]
     fits = isinstance(out, Rollout) and all(
@@ -284,7 +287,7 @@ def _error(
     result: Rollout,
     by_hand: ByHand | None,
 ) -> SimulationError:
-    """For the first trajectory that became non-finite."""
+    """The error for the first trajectory that became non-finite."""
     if not lost:
         first = int(np.argmin(np.isfinite(into[2])))
         index = ", ".join(map(str, np.unravel_index(first, batch)))

@@ -1,7 +1,7 @@
-"""The step of a rollout with a law, a cost, constraints or stops, as a text over arrays that is traced whole.
+"""The step of a rollout with a law, a cost, constraints or stops, written over arrays and traced whole.
 
-Drive, drag and semi-implicit Euler are those of ``algorithms.step``; the law and the cost are traced into it. Its state
-is q, v and sums: the steps done, the cost, and what contacts keep.
+The forces and semi-implicit Euler are those of ``algorithms.step``; the law and the cost are traced into it. Its state
+is q, v and ``sums``: the number of steps done, the cost, and the warm start of contacts.
 """
 
 from __future__ import annotations
@@ -39,18 +39,21 @@ from linkwork.simulation.rotors import with_rotors
 from linkwork.simulation.stops import Joint, held_joints, stopping_forces, within_limits
 
 RECORDED = 2
-"""Arrays of the state that are recorded: q and v."""
+"""The number of arrays of the state that are recorded: q and v."""
 
 
 @dataclass(frozen=True)
 class Extras:
-    """What a step has besides the parts of ``algorithms.step``; it can be pickled.
+    """The components of a step besides the parts of ``algorithms.step``; it can be pickled.
 
     Attributes:
-        law: (t, q, v, *parameters) -> tau, and cost: (t, q, v, tau, *parameters) -> number. constraints: what holds
-        the mechanism, with their time constant (s) and proximal damping. stops: whether joints stop at their limits.
-        contacts: what may touch what, None for nothing; rough: whether dry friction of joints is a row beside them.
-        varied: which parameters of the mechanism are data.
+        law: (t, q, v, *parameters) -> tau.
+        cost: (t, q, v, tau, *parameters) -> number.
+        constraints: with their time constant (s), ``stabilisation``, and ``proximal`` damping.
+        stops: whether joints stop at their limits.
+        contacts: None for none.
+        rough: whether dry joint friction is a row of the contact problem.
+        varied: the parameters of the mechanism that are data.
     """
 
     law: CompiledFunction | None = None
@@ -68,36 +71,36 @@ class Extras:
         return bool(self.law or self.cost or self.constraints or self.stops or self.varied) or self.contacts is not None
 
     def sums(self, model: Model) -> int:
-        """Numbers of a state besides q and v: the steps done, the cost, and with contacts the last accelerations, from
-        where the search for the next ones begins.
+        """The size of the state besides q and v: the steps done, the cost, and with contacts the last accelerations,
+        which are the warm start of the next step.
         """
         return 2 if self.contacts is None else 2 + model.nv
 
     def apart(self, model: Model) -> bool:
-        """Whether code of the step cannot hold them, because it has loops, or a law calls code that has."""
+        """Whether the extras cannot be part of the step's code, because it has loops, or a law calls code that has."""
         laws = [each for each in (self.law, self.cost) if each is not None]
         return self.any and (len(model.bodies) > MOST_BODIES or any(law.has_loops for law in laws))
 
     def held_by_python(self, model: Model) -> bool:
-        """Whether Python solves for constraints or contacts in every step, because code has loops."""
+        """Whether constraints or contacts are solved in Python in every step, because code has loops."""
         return bool(self.constraints or self.contacts is not None) and len(model.bodies) > MOST_BODIES
 
     @property
     def digests(self) -> tuple[object, ...]:
-        """What code follows from, besides the model and its parts."""
+        """All that code depends on, besides the model and its parts."""
         laws = [None if each is None else each.digest for each in (self.law, self.cost)]
         held = [(type(one).__name__, one.kind(), one.placement.numbers()) for one in self.constraints]
         touching = () if self.contacts is None else (self.contacts.digest, self.rough)
         return *laws, held, (self.stabilisation, self.proximal) if held else (), self.stops, touching
 
     def step_plan(self, model: Model, shapes: Mapping[str, Shape], form: str) -> Plan:
-        """How the step is repeated; ``shapes`` are those of all that it takes besides its state, in order."""
+        """The plan that repeats the step; ``shapes`` are those of all arguments besides the state, in order."""
         text = Step(model, self)
         state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (self.sums(model),)}
         return self._plan("rollout", text.advance, model, state, list(state.values()), shapes, form, True)
 
     def answer_plan(self, model: Model, shapes: Mapping[str, Shape]) -> Plan:
-        """How accelerations, driving forces and wrenches are found in a state; not worth machine code."""
+        """The plan for accelerations, driving forces and wrenches in a state; not worth machine code."""
         text = Step(model, self)
         results = [(model.nv,), (model.nv,), (0 if self.contacts is not None else len(self.constraints), 6)]
         state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (self.sums(model),)}
@@ -145,13 +148,13 @@ NONE = Extras()
 
 @kept_with_model
 def _fingerprint(model: Model) -> str | None:
-    """Of the model with all its frames and their names, which constraints go by; None if code cannot go by it."""
+    """The fingerprint of the model with all its frames and their names, which constraints refer to; or None."""
     own = fingerprint.of_model(model, model.frames)
     return None if own is None else fingerprint.key(own, model.frame_names, model.joint_names)
 
 
 class Step:
-    """The text."""
+    """The functions of a step that are traced."""
 
     def __init__(self, model: Model, extras: Extras) -> None:
         self.model, self.extras = model, extras
@@ -171,7 +174,7 @@ class Step:
         return after, end, more if last is None else np.concatenate([more, last])
 
     def _moved(self, q: Any, v: Any, sums: Any, dt: Any, given: Mapping[str, Any]) -> tuple[Any, Any, Any, Any, Any]:
-        """The state after a step, the driving forces, the wrenches of constraints, and what contacts keep."""
+        """The state after a step, the driving forces, the constraint wrenches, and the warm start of contacts."""
         extras, t = self.extras, sums[0] * dt
         own = {name: given[name] for name in extras.varied}
         model = varied(self.model, **own) if own else self.model
@@ -220,7 +223,7 @@ class Step:
 
     @staticmethod
     def _dragged(model: Model, rotors: Any) -> Model:
-        """The model with rotors that are traced, which tables of loops do not hold."""
+        """The model with traced armature, which the tables of looped code do not hold."""
         if len(model.bodies) > MOST_BODIES:
             raise ArgumentError(
                 f"a step with constraints and with damping or friction is differentiated for up to {MOST_BODIES} "
@@ -232,7 +235,7 @@ class Step:
     def _held(
         self, model: Model, q: Any, v: Any, dt: Any, force: Any, f_ext: Any, stopped: Sequence[Joint]
     ) -> tuple[Any, Any]:
-        """Accelerations and wrenches of a mechanism with loops, of which some joints stop at their limits."""
+        """Accelerations and wrenches of a mechanism with loop constraints and joints that stop at their limits."""
         extras = self.extras
 
         def moving(forces: Any) -> Any:

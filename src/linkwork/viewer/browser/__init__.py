@@ -1,1 +1,1 @@
-"""A live view in the browser, on viser: of models, of motions, and of a simulation while it runs."""
+"""A live view in the browser, based on viser: of models, of motions, and of a running simulation."""

@@ -1,4 +1,4 @@
-"""One mechanism on the stage of a view: its bodies, and what can be shown of them besides."""
+"""One mechanism in a view: its bodies, and the optional layers shown with them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOTHING = np.zeros((0, 2, 3), dtype=np.float32)
 
 
 class Actor:
-    """A mechanism; ``aside`` (3,) is how far it stands from where it is."""
+    """A mechanism; ``aside`` (3,) is the offset at which it is shown."""
 
     def __init__(self, server: Any, name: str, looks: Looks, aside: Array) -> None:
         self.scene, self.looks, self.model, self.aside = server.scene, looks, looks.model, aside
@@ -55,7 +55,7 @@ class Actor:
         self.shown: set[str] = set()
 
     def wear(self, shapes: str) -> None:
-        """Show bodies as one of ``SHAPES``."""
+        """Show bodies with one kind of ``SHAPES``."""
         for _, handle in self.meshes:
             handle.remove()
         for _, handle in self._chains:
@@ -75,7 +75,7 @@ class Actor:
             self.move(self.q)
 
     def move(self, q: Array) -> None:
-        """Put all bodies where they are."""
+        """Place all bodies according to a configuration."""
         self.q = np.array(q, dtype=np.float64)
         self.placements = self.looks.skeleton.placements(self.q)
         turns = quaternions(self.placements[:, :3, :3])[:, [3, 0, 1, 2]]
@@ -90,14 +90,14 @@ class Actor:
             self.show_inertia(self.point)
 
     def see_through(self, wanted: bool) -> None:
-        """Whether what is inside of bodies is seen: arrows, axes, ellipsoids."""
+        """Make bodies transparent or not, so that arrows, axes and ellipsoids inside them can be seen."""
         before, self._opacity = self._opacity, 0.35 if wanted else None
         if wanted or before is not None:
             for _, handle in self.meshes:
                 handle.opacity = self._opacity
 
     def name(self, body: int) -> None:
-        """Put a body's name on it, or take it away."""
+        """Show a body's name, or hide it."""
         label = self._named.pop(body, None)
         if label is None:
             self._named[body] = self.scene.add_label(f"{self.root}/{body}/name", self.looks.names[body])
@@ -105,7 +105,7 @@ class Actor:
             label.remove()
 
     def corners(self) -> Array:
-        """Of boxes about all that is seen of it (n, 3), in the world."""
+        """The corners (n, 3) of bounding boxes of all visible parts, in the world."""
         found = [self.placements[:, :3, 3], *(chain.points(self.placements) for chain, _ in self._chains)]
         for body, handle in self.meshes:
             low, high = handle.vertices.min(axis=0), handle.vertices.max(axis=0)
@@ -114,7 +114,7 @@ class Actor:
         return np.concatenate(found) + self.aside
 
     def layer(self, name: str, visible: bool) -> None:
-        """Show something of every body, or hide it; made when it is first asked for."""
+        """Show a layer of every body, or hide it; created when it is first needed."""
         (self.shown.add if visible else self.shown.discard)(name)
         if name in self._forces:
             self._forces[name].visible = visible
@@ -147,8 +147,8 @@ class Actor:
         return made
 
     def show_inertia(self, frame: str | None) -> None:
-        """The operational inertia at a frame as an ellipsoid: a direction in which the point is heavy is long, and the
-        mechanism's whole mass is as long as a quarter of it.
+        """The operational inertia at a frame as an ellipsoid: long in directions in which the effective mass is large;
+        the mechanism's total mass corresponds to a quarter of its length.
         """
         self.point = frame
         if self._ellipsoid is not None:
@@ -169,13 +169,13 @@ class Actor:
         self._ellipsoid = self._mesh(f"{self.root}/{placed.body}/operational inertia", mesh)
 
     def arrows(self, kind: str, places: Array, forces: Array, scale: float) -> None:
-        """Forces (n, 3), N, at places (n, 3) of the world, drawn so many metres long for a newton."""
+        """Draw forces (n, 3), N, at points (n, 3) of the world, with ``scale`` metres per newton."""
         ends = places + self.aside + scale * forces
         long = np.linalg.norm(forces, axis=1) * scale > 0.01 * self.length
         self._forces[kind].points = np.stack([places + self.aside, ends], axis=1)[long].astype(np.float32)
 
     def no_arrows(self, kind: str) -> None:
-        """Take them away."""
+        """Remove the arrows of a kind."""
         if kind in self._forces and len(self._forces[kind].points):
             self._forces[kind].points = _NOTHING
 
@@ -198,7 +198,7 @@ def _ink(colour: str) -> tuple[int, int, int]:
 
 
 def sliders_of(model: Model, length: float) -> list[tuple[str, float, float]]:
-    """For each degree of freedom its name and range, from the neutral configuration on."""
+    """For each degree of freedom its name and range, relative to the neutral configuration."""
     found = []
     for body in model.bodies:
         joint, limits = body.joint, body.limits

@@ -1,4 +1,4 @@
-"""The time that a view shows: it runs, stands, jumps and goes round."""
+"""The time shown in a view: it runs, pauses, jumps and repeats."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from time import perf_counter
 
 
 class Clock:
-    """Time (s) between a first and a last, from a speed and the time that has really passed."""
+    """Time (s) between a first and a last, from a speed and the elapsed real time."""
 
     def __init__(self, first: float, last: float) -> None:
         self.first, self.last, self.speed, self.playing = first, last, 1.0, last > first
         self._time, self._since = first, perf_counter()
 
     def now(self) -> float:
-        """The time that is shown now; after the last comes the first again."""
+        """The time shown now; after the last it starts again from the first."""
         if not self.playing:
             return self._time
         passed = perf_counter()
@@ -24,6 +24,6 @@ class Clock:
         return self._time
 
     def go(self, time: float, playing: bool = False) -> None:
-        """Show some time, and go on from there or not."""
+        """Show a given time, and continue from there or pause."""
         self._time, self.playing = min(max(time, self.first), self.last), playing
         self._since = perf_counter()

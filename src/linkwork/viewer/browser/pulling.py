@@ -1,4 +1,4 @@
-"""A body pulled with the mouse: a spring from the point that was grabbed to where the mouse is."""
+"""A body pulled with the mouse: a spring from the point that was grabbed to the position of the mouse."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from linkwork.model.model import Model, Point
 from linkwork.viewer.skeleton import Skeleton
 
 _RATE = 12.0
-"""Of the spring (rad/s), on what the mechanism's inertia is at the point: stiff for heavy ones, soft for light ones."""
-_DAMPING = 0.8  # of critical
+"""The spring's natural frequency (rad/s) with the mechanism's effective mass at the point: stiffer for heavy ones."""
+_DAMPING = 0.8  # fraction of critical damping
 
 
 class Pull:
-    """What the mouse holds: written by the view's threads, read by a simulation's."""
+    """The grabbed point: written by the view's threads, read by a simulation's."""
 
     def __init__(self, model: Model, skeleton: Skeleton) -> None:
         self.model, self._skeleton = model, skeleton
@@ -28,7 +28,7 @@ class Pull:
         self._body, self._point, self._target = 0, np.zeros(3), np.zeros(3)
 
     def hold(self, body: int, point: Array, target: Array) -> None:
-        """Pull a point (3,) of a body, in its own frame, to a place (3,) in the world."""
+        """Pull a point (3,) of a body, in its own frame, to a target (3,) in the world."""
         with self._lock:
             self._body, self._point, self._target = body, point, target
 
@@ -42,7 +42,7 @@ class Pull:
             return self._body, self._point, self._target
 
     def wrenches(self, q: Array, v: Array) -> Array:
-        """On each body in its own frame (nbodies, 6)."""
+        """The wrench on each body in its own frame (nbodies, 6)."""
         found = np.zeros((len(self.model.bodies), 6))
         body, point, target = self.held()
         if body:
@@ -52,7 +52,7 @@ class Pull:
         return found
 
     def _force(self, q: Array, v: Array, body: int, point: Array, target: Array, pose: Array) -> Array:
-        """In the world (N): critically damped, nearly, on the inertia that the point has."""
+        """The force in the world (N): of a nearly critically damped spring for the effective mass at the point."""
         name = self.model.body_names[body - 1]
         offset = np.linalg.solve(self._skeleton.frame_on_body(body), np.append(point, 1.0))[:3]
         at = Point(name, offset=tuple(offset.tolist()))

@@ -1,8 +1,8 @@
-"""viser's server, for this machine alone: bound to the loopback address, on a free port, never shared by a tunnel.
+"""viser's server, for this machine only: bound to the loopback address, on a free port, never shared by a tunnel.
 
-A page of any other site that is open in the same browser could connect to it, too. Browsers say where a page comes
-from; viser does not look at that, so what answers requests is wrapped when viser starts. The page itself gets a script
-of ours, for what viser does not do.
+A page of any other site that is open in the same browser could connect to it, too. Browsers send the origin of a page;
+viser does not check it, so its request handler is wrapped when viser starts. A script is added to the page, for
+functions that viser lacks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _starting = Lock()
 
 
 def local_server(title: str, names: Sequence[Sequence[str]], port: int = 0) -> Any:
-    """A server; ``names`` are those of the bodies of each mechanism, port 0 is any that is free."""
+    """A server; ``names`` are those of the bodies of each mechanism, port 0 is any free one."""
     try:
         import viser
     except ImportError:
@@ -33,13 +33,13 @@ def local_server(title: str, names: Sequence[Sequence[str]], port: int = 0) -> A
 
     class Local(viser.ViserServer):  # type: ignore[misc,unused-ignore]
         def request_share_url(self, verbose: bool = True) -> str | None:
-            """None: a page may ask for a public address, and gets none."""
+            """None: a page that requests a public address gets none."""
             return None
 
     with (
         contextlib.redirect_stdout(io.StringIO()),
         _own_pages_only(_script(names)),
-    ):  # what there is to say, the view says
+    ):  # the view prints the messages itself
         server = Local(host=LOOPBACK, port=port, label=title, verbose=False)
     found = server.get_port()
     if port and found != port:
@@ -51,7 +51,7 @@ def local_server(title: str, names: Sequence[Sequence[str]], port: int = 0) -> A
 
 @contextlib.contextmanager
 def _own_pages_only(script: bytes) -> Iterator[None]:
-    """A server of viser's that starts meanwhile refuses requests of pages that it has not served itself, and adds a
+    """A viser server that starts in this context rejects requests of pages that it has not served itself, and adds a
     script to its own.
     """
     import websockets.asyncio.server as websocket_servers
@@ -59,7 +59,7 @@ def _own_pages_only(script: bytes) -> Iterator[None]:
     plain, guarded = websocket_servers.serve, []
 
     def serve(*arguments: Any, process_request: Any = None, **options: Any) -> Any:
-        if getattr(process_request, "__module__", "").partition(".")[0] != "viser":  # another server of this process
+        if getattr(process_request, "__module__", "").partition(".")[0] != "viser":  # another server in this process
             return plain(*arguments, process_request=process_request, **options)
         guarded.append(True)
 
@@ -67,7 +67,7 @@ def _own_pages_only(script: bytes) -> Iterator[None]:
             if not _of_its_own(request.headers.get_all("Origin"), request.headers.get_all("Host")):
                 return connection.respond(HTTPStatus.FORBIDDEN, "this view is for its own page\n")
             with contextlib.suppress(KeyError):
-                del request.headers["Accept-Encoding"]  # as it is: nothing is gained by packing it for this machine
+                del request.headers["Accept-Encoding"]  # no compression: it gains nothing on the same machine
             return _with_script(process_request(connection, request), script)
 
         return plain(*arguments, process_request=answer, **options)
@@ -84,14 +84,14 @@ def _own_pages_only(script: bytes) -> Iterator[None]:
 
 
 def _script(names: Sequence[Sequence[str]]) -> bytes:
-    """The element of the page; nothing of a name can end it."""
+    """The script element of the page; names are escaped so that they cannot end it."""
     text = (resources.files("linkwork.viewer.browser") / "page.js").read_text(encoding="utf-8")
     known = json.dumps([list(each) for each in names]).replace("<", "\\u003c")
     return f"<script>\nconst NAMES = {known};\n{text}</script>\n".encode()
 
 
 def _with_script(response: Any, script: bytes) -> Any:
-    """An answer, with the script at its end if it is a page."""
+    """A response, with the script at its end if it is a page."""
     if response is not None and response.headers.get("Content-Type", "").startswith("text/html"):
         response.body += script
         del response.headers["Content-Length"]
@@ -110,6 +110,6 @@ def _of_its_own(origins: list[str], hosts: list[str]) -> bool:
 
 
 def stop(server: Any) -> None:
-    """End it, and say nothing."""
+    """Stop the server without output."""
     with contextlib.redirect_stdout(io.StringIO()):
         server.stop()

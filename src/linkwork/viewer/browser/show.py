@@ -40,28 +40,28 @@ def show(
 ) -> View:
     """Show a mechanism or a motion in the browser (extra ``viewer``).
 
-    The page has sliders for the joints of a model; play, speed, time and steps for motions; frames, names, joint axes,
-    inertia ellipsoids, the centre of mass, the operational inertia at a frame, and arrows of forces. It is served to
-    this machine alone, and goes when the process ends.
+    The page has sliders for the joints of a model; play, speed, time and single steps for motions; frames, names, joint
+    axes, inertia ellipsoids, the centre of mass, the operational inertia at a frame, and force arrows. It is served to
+    this machine only, and ends with the process.
 
     Args:
         what: an ``lw.Model``, an ``lw.Trajectory``, a result of ``lw.rollout``, or a list of these, side by side.
-        shapes: "visual", "collision" or "skeleton"; see ``lw.save_html``. The page can change it.
-        roots: folders that meshes may be read from; see ``lw.save_html``.
-        boxes: the edges (lx, ly, lz) in m of bodies that are boxes about their own frame, by name.
-        spacing: how far apart several stand (m), along y; as far as they are large if left out.
-        constraints: those of the simulation, for arrows of their forces; the model's own if left out.
+        shapes: "visual", "collision" or "skeleton"; see ``lw.save_html``. It can be changed on the page.
+        roots: folders from which meshes may be read; see ``lw.save_html``.
+        boxes: edge lengths (lx, ly, lz), m, of bodies that are boxes centred on their own frame, by name.
+        spacing: distance (m) between several mechanisms, along y; by default their size.
+        constraints: those of the simulation, for arrows of their forces; the model's own if omitted.
         contacts: those of a simulation with ``contact_forces=True``, for arrows of their forces.
-        f_ext: wrenches (nbodies, 6) on the bodies, each in its own frame, for arrows of their forces (N).
-        port: of the page; any that is free if left out.
-        browser: open the page in the browser, where there is a desktop.
+        f_ext: wrenches (nbodies, 6) on the bodies, N and N m, each in its own frame, for arrows of their forces.
+        port: of the page; any free port if omitted.
+        browser: open the page in the browser, if there is a desktop.
 
     Returns:
-        A ``View``: its ``url``, ``wait()``, which goes on until Ctrl-C, and ``close()``. In a notebook it shows
+        A ``View``: its ``url``, ``wait()``, which blocks until Ctrl-C, and ``close()``. In a notebook it displays
         itself. ``lw.simulate(..., viewer=view)`` shows a simulation while it runs.
 
     Raises:
-        MissingExtraError: viser is not installed.
+        MissingExtraError: if viser is not installed.
 
     Example:
         >>> import linkwork as lw
@@ -94,7 +94,7 @@ def show(
 
 
 def _ground(server: Any, actors: list[Actor]) -> None:
-    """The floor's squares, and where one looks from."""
+    """The grid on the floor, and the camera."""
     points = np.concatenate([actor.corners() for actor in actors])
     size = max(float(np.ptp(points, axis=0).max()), 1e-3)
     square = squares(size)
@@ -103,7 +103,7 @@ def _ground(server: Any, actors: list[Actor]) -> None:
         "/ground", 10.0 * size, 10.0 * size, cell_size=square, section_size=5.0 * square,
         position=(0.0, 0.0, height), fade_distance=8.0 * size,
     )  # fmt: skip
-    # Plain lights: without shadows and reflections it runs on machines without a graphics card, too.
+    # Plain lights: without shadows and reflections it also runs on machines without a graphics card.
     server.scene.configure_default_lights(enabled=False)
     server.scene.configure_environment_map(hdri=None)
     server.scene.add_light_ambient("/light/sky", intensity=1.2)
@@ -111,7 +111,7 @@ def _ground(server: Any, actors: list[Actor]) -> None:
     camera = Camera(-55.0, 15.0)
     right, _, toward = camera.axes
     low, high, wide = points.min(axis=0), points.max(axis=0), np.radians(45.0)
-    away = 0.6 * float(np.linalg.norm(high - low)) / np.sin(0.5 * wide)  # all of it, with a fifth to spare
+    away = 0.6 * float(np.linalg.norm(high - low)) / np.sin(0.5 * wide)  # all is visible, with a fifth to spare
     centre = 0.5 * (low + high) + 0.17 * away * right  # the controls are on the right
     server.initial_camera.fov = wide
     server.initial_camera.look_at = tuple(centre.tolist())
@@ -119,7 +119,7 @@ def _ground(server: Any, actors: list[Actor]) -> None:
 
 
 def _desktop() -> bool:
-    """Whether a browser can open here: no notebook, and a screen."""
+    """Whether a browser can open here: not in a notebook, and with a display."""
     if "ipykernel" in sys.modules:
         return False
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

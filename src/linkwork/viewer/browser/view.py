@@ -1,4 +1,4 @@
-"""A view: the page's controls, what they do, and a simulation that is shown while it runs."""
+"""A view: the page's controls with their callbacks, and the display of a running simulation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from linkwork.viewer.forces import FORCES, Forces, newton_length
 from linkwork.viewer.motions import Motion
 from linkwork.viewer.skeleton import matrix
 
-_RATE = 30.0  # pictures a second
+_RATE = 30.0  # frames per second
 _MOST_SLIDERS = 80
 _SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5")
 
@@ -34,7 +34,7 @@ _SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5")
 class View:
     """A page in the browser that shows mechanisms and motions; ``lw.show`` makes one.
 
-    It is served to this machine alone and goes when the process ends, or with ``close``.
+    It is served to this machine only and ends with the process, or with ``close``.
 
     Attributes:
         url: the address to open.
@@ -55,7 +55,7 @@ class View:
         self._clock = Clock(min(motion.span[0] for motion in motions), max(motion.span[1] for motion in motions))
         self._pull = Pull(actors[0].model, actors[0].looks.skeleton)
         self._live: Forces | None = None
-        """What acts in a simulation that runs."""
+        """The forces of a running simulation."""
         self._hand = np.zeros((0, 6))
         self._ending = False
         self._began = self._shown_at = 0.0
@@ -94,7 +94,7 @@ class View:
             self._longer.on_update(lambda _: self._refresh())
             for layer in LAYERS:
                 self._add_layer(layer)
-            for layer in FORCES:  # of the mouse that pulls, at least
+            for layer in FORCES:  # at least those of the mouse
                 if layer == "external forces" or any(layer in forces.kinds for forces in self._acting):
                     self._add_layer(layer)
             names = ("nowhere", *self._actors[0].model.frame_names[1:501])
@@ -106,7 +106,7 @@ class View:
         self._sliders()
 
     def _add_layer(self, layer: str) -> None:
-        """A box for it, if there is none; some are seen from the beginning."""
+        """A checkbox for a layer, if there is none; some layers are visible initially."""
         if layer in self._boxes:
             return
         self._boxes[layer] = box = self._server.gui.add_checkbox(
@@ -117,7 +117,7 @@ class View:
             self._layer(layer, True)
 
     def _sliders(self) -> None:
-        """Of the joints of every model that rests."""
+        """The joint sliders of every model without a motion."""
         for motion, actor in zip(self._motions, self._actors, strict=True):
             if motion.trajectory is not None or not 0 < actor.model.nv <= _MOST_SLIDERS:
                 continue
@@ -145,7 +145,7 @@ class View:
                 moved(None)
 
     def _grips(self) -> None:
-        """Bodies tell their names when clicked, and can be pulled while a simulation runs."""
+        """Show a body's name when it is clicked, and let it be pulled while a simulation runs."""
         for index, actor in enumerate(self._actors):
             for body, handle in actor.meshes:
                 name = actor.looks.names[body]
@@ -165,7 +165,7 @@ class View:
     def _wear(self, shapes: str) -> None:
         with self._lock:
             self._each(lambda actor: actor.wear(shapes))
-            self._grips()  # the meshes are others
+            self._grips()  # the meshes are new
 
     def _drag(self, event: Any, body: int) -> None:
         actor = self._actors[0]
@@ -195,28 +195,28 @@ class View:
         self._clock.speed = speed
 
     def _go_on(self, event: Any, playing: bool) -> None:
-        """Play or stand still, as a person chose; the slider then shows where, so that it can be moved from there."""
+        """Play or pause, as the user chose; the slider then shows the time, so that it can be moved from there."""
         if event.client is None:
             return
         self._clock.go(self._clock.now(), playing)
         self._time.value = round(self._clock.now(), 3)
 
     def _jump(self, event: Any, time: float) -> None:
-        """To a time that a person chose, not this program."""
+        """Go to a time that the user chose, not this program."""
         if event.client is None:
             return
         self._clock.go(time)
         self._playing.value = False
 
     def _step(self, event: Any, time: float) -> None:
-        """So much further; the slider shows where."""
+        """Advance by a time; the slider shows the result."""
         self._jump(event, self._clock.now() + time)
         self._time.value = round(self._clock.now(), 3)
 
-    # What is shown at a time
+    # The state shown at a time
 
     def _play(self) -> None:
-        """Until the view is closed: put everything where it is at the time, as often as eyes can see."""
+        """Until the view is closed: place everything according to the time, at the frame rate."""
         before = None
         while not self._closed.wait(1.0 / _RATE):
             if self._live is not None or not self._clock.last > self._clock.first:
@@ -244,25 +244,25 @@ class View:
             wanted = [kind for kind in acting.kinds if kind in actor.shown]
             states = motion.states(np.array([time])) if wanted else None
             for kind in actor.shown - set(wanted):
-                actor.no_arrows(kind)  # which a simulation has left there
+                actor.no_arrows(kind)  # left by a simulation
             for kind in wanted:
                 places, forces = acting.at(kind, actor.q[None] if states is None else states.q, states)
                 actor.arrows(kind, places[0], forces[0], self._metres(actor))
 
     def _metres(self, actor: Actor) -> float:
-        """How long a newton is drawn: as usual, times what the slider says."""
+        """The length (m) of an arrow per newton: the default, times the slider's factor."""
         return float(newton_length(actor.model, actor.length) * 10.0**self._longer.value)
 
     # A simulation while it runs: what lw.simulate(..., viewer=view) calls
 
     def begin(self, model: Model, constraints: Sequence[Constraint], contacts: Contacts | None) -> None:
-        """A simulation of the first model that is shown begins."""
+        """Begin a simulation of the first model shown, with its constraints and contacts."""
         if self._closed.is_set():
             raise ArgumentError("the view is closed; make another with lw.show")
         if model != self._actors[0].model:
             raise ArgumentError(f"the view shows {self._actors[0].model.name!r}, but {model.name!r} is simulated")
         touched = 0 if contacts is None else sum(one.points for one in contacts)
-        known = contacts is None or not constraints  # with contacts, the forces of constraints are not told
+        known = contacts is None or not constraints  # with contacts, constraint forces are not recorded
         skeleton = self._actors[0].looks.skeleton
         self._live = Forces(skeleton, touched or len(constraints), known, constraints, contacts, None)
         self._ending, self._began = False, perf_counter()
@@ -279,19 +279,19 @@ class View:
             self._end.on_click(lambda _: setattr(self, "_ending", True))
 
     def pulled(self, q: Array, v: Array) -> Array:
-        """The wrench (nbodies, 6) on each body, in its own frame, of what is pulled with the mouse."""
+        """The wrench (nbodies, 6) on each body, in its own frame, of pulling with the mouse in the state q, v."""
         self._hand = self._pull.wrenches(q, v)
         return self._hand
 
     def see(self, state: Seen) -> bool:
-        """Show a state at its time, not before it; whether to go on."""
+        """Show a state at its time, not before; returns whether to go on."""
         t = state.t
         if t - self._shown_at >= 1.0 / _RATE or t <= self._shown_at:
             self._show_live(state)
         ahead = t - (perf_counter() - self._began)
         if ahead > 0.002:
             sleep(ahead)
-        elif ahead < -0.25:  # too slow for real time: go on from here
+        elif ahead < -0.25:  # too slow for real time: continue from here
             self._began -= ahead
         return not self._ending and not self._closed.is_set()
 
@@ -311,7 +311,7 @@ class View:
             live.f_ext = state.f_ext - self._hand
             places, forces = live.at("external forces", here.q, here)
             body, point, target = self._pull.held()
-            if body:  # from the point that is pulled to where the mouse is
+            if body:  # from the grabbed point to the mouse
                 pose = actor.placements[body]
                 held = pose[:3, :3] @ point + pose[:3, 3]
                 places = np.append(places, held[None, None], axis=1)
@@ -320,7 +320,7 @@ class View:
             self._said.content = f"t = {state.t:.2f} s; pull a body with shift or ctrl and the mouse"
 
     def done(self) -> None:
-        """The simulation has ended."""
+        """End the simulation."""
         self._live, self._shown_at = None, 0.0
         self._pull.let_go()
         self._actors[0].no_arrows("external forces")
@@ -328,7 +328,7 @@ class View:
     # The view itself
 
     def wait(self) -> None:
-        """Go on until Ctrl-C, or until it is closed."""
+        """Block until Ctrl-C, or until the view is closed."""
         try:
             while not self._closed.wait(0.2):
                 pass
@@ -336,7 +336,7 @@ class View:
             self.close()
 
     def close(self) -> None:
-        """End it; the page loses its connection."""
+        """Close the view; the page loses its connection."""
         if not self._closed.is_set():
             self._closed.set()
             self._thread.join(2.0)
@@ -352,12 +352,12 @@ class View:
         return f"<View of {', '.join(actor.model.name for actor in self._actors[:3])}: {self.url}>"
 
     def _repr_html_(self) -> str:
-        """In a notebook the page itself."""
+        """The page itself, in a notebook."""
         return f'<iframe src="{self.url}" width="100%" height="480" style="border:0"></iframe>'
 
 
 def _floor(contacts: Contacts | None) -> float | None:
-    """The height (m) of the lowest level plane of the world that is touched."""
+    """The height (m) of the lowest horizontal plane of the world among the contacts."""
     heights = []
     for one in contacts or ():
         if isinstance(one.against, Plane) and one.on == WORLD:

@@ -1,6 +1,6 @@
-"""Triangles of a COLLADA file: its geometries where its scene puts them, in the colours of their materials.
+"""Triangles of a COLLADA file: its geometries as placed by its scene, in the colours of their materials.
 
-The axis that the file calls up is not looked at, as other readers of robots' meshes do it.
+The file's up axis is ignored, as in other readers of robots' meshes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOST_TRIANGLES = 5_000_000
 
 
 def collada(data: bytes, path: str) -> list[tuple[Array, Colour | None]]:
-    """Corners (m, 3, 3), m, and colour of each part."""
+    """Vertices (m, 3, 3), m, and colour of each part."""
     texts: dict[Element, str] = {}
     root = parse(data, path, texts=texts)
     return _Document(root, texts).parts()
@@ -35,13 +35,13 @@ class _Document:
         scale = np.diag([*[float(unit or 1.0)] * 3, 1.0])
         scenes = [element for element in self.root.walk() if element.tag == "visual_scene"]
         found = [part for scene in scenes for part in self.node(scene, scale, 0)]
-        if not scenes:  # geometries alone
+        if not scenes:  # geometries without a scene
             shapes = [element for element in self.root.walk() if element.tag == "geometry"]
             found = [part for shape in shapes for part in self.geometry(shape, scale, {})]
         return found
 
     def node(self, node: Element, place: Array, depth: int) -> Iterator[tuple[Array, Colour | None]]:
-        """All below a node; ``place`` is where it is."""
+        """All geometry below a node; ``place`` is its placement."""
         if depth > _DEEPEST:
             raise ValueError("its nodes are nested too deep, or in a circle")
         for part in node.children:
@@ -70,7 +70,7 @@ class _Document:
             matrix[:3, :3] = np.diag(numbers)
         else:
             axis, angle = numbers[:3] / (np.linalg.norm(numbers[:3]) or 1.0), np.radians(numbers[3])
-            cross = np.cross(axis, np.eye(3)).T  # of columns: cross @ v is axis × v
+            cross = np.cross(axis, np.eye(3)).T  # by columns: cross @ v is axis × v
             matrix[:3, :3] += np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
         return matrix
 
@@ -89,7 +89,7 @@ class _Document:
                     yield corners @ place[:3, :3].T + place[:3, 3], colour
 
     def corners(self, part: Element) -> Array:
-        """The triangles of a part; larger faces become fans."""
+        """The triangles of a part; larger faces become triangle fans."""
         inputs = [element for element in part.children if element.tag == "input"]
         stride = 1 + max(int(one.get("offset") or 0) for one in inputs)
         (vertex,) = [one for one in inputs if one.get("semantic") == "VERTEX"]
@@ -116,7 +116,7 @@ class _Document:
         return positions[np.stack([index[first], index[first + step + 1], index[first + step + 2]], axis=1)]
 
     def positions(self, element: Element) -> Array:
-        """Of <vertices>, or of the <source> that these refer to."""
+        """The positions of <vertices>, or of the <source> that these refer to."""
         if element.tag == "vertices":
             inputs = [one for one in element.children if one.tag == "input" and one.get("semantic") == "POSITION"]
             element = self.named(inputs[0].get("source"))

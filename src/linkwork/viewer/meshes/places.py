@@ -1,8 +1,7 @@
-"""Where a reference to a mesh leads: inside the model's own folders and the roots that a user gives, nowhere else.
+"""The resolution of a reference to a mesh: only inside the model's own folders and the roots that a user gives.
 
-The model's folders are the one that its file lies in and, for ``package://name/...``, the package of that name that
-the file lies in: a folder above it of that name that holds a package.xml. A path counts by where it really leads,
-links of the file system followed.
+The model's folders are the one of its file and, for ``package://name/...``, the package of that name that contains the
+file: a folder above it of that name with a package.xml. Symbolic links are resolved before the check.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/*")
 
 
 def find(reference: str, folder: str, roots: Sequence[str] = ()) -> str | None:
-    """The real path of a mesh that a file in a folder refers to; None if there is none where one may be."""
+    """The real path of a mesh that a file in a folder refers to; None if there is none in a permitted folder."""
     if "\0" in reference:
         return None
     for path, inside in _places(reference, folder, roots):
@@ -26,7 +25,7 @@ def find(reference: str, folder: str, roots: Sequence[str] = ()) -> str | None:
 
 
 def _places(reference: str, folder: str, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Where the file may be, each with the folder that it must be in."""
+    """The possible paths of the file, each with the folder that must contain it."""
     scheme = _SCHEME.match(reference)
     if scheme is None:
         for place in (folder, *roots):

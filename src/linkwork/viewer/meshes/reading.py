@@ -1,4 +1,4 @@
-"""Triangles of mesh files. A file is looked at by what it holds, bounded, and what is wrong with it is said."""
+"""Triangles of mesh files. The format is recognised by the content, sizes are bounded, and errors are reported."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _STL = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute",
 
 
 class Triangles(NamedTuple):
-    """Triangles by their corners (m, 3, 3), in the file's units, and their colour, if the file has one."""
+    """Triangles by their vertices (m, 3, 3), in the file's units, and their colour, if the file has one."""
 
     corners: Array
     colour: tuple[float, float, float, float] | None = None
 
 
 def read(path: str) -> list[Triangles]:
-    """What a file holds, one for each colour.
+    """The triangles of a file, one item for each colour.
 
     Raises:
-        FormatError: it cannot be read.
+        FormatError: if it cannot be read.
     """
     try:
         with open_regular(path) as file:
@@ -59,7 +59,7 @@ def read(path: str) -> list[Triangles]:
 
 
 def _stl(data: bytes) -> Array:
-    """Binary where its length says so, else text."""
+    """The triangles of an STL file: binary if its length says so, otherwise text."""
     count = int.from_bytes(data[80:84], "little")
     if len(data) >= 84 and len(data) >= 84 + 50 * count and (count or not data.lstrip().startswith(b"solid")):
         return np.frombuffer(data, _STL, count, 84)["corners"].astype(np.float64)
@@ -70,7 +70,7 @@ def _stl(data: bytes) -> Array:
 
 
 def _obj(data: bytes) -> Array:
-    """Vertices and faces; a face of more than three corners becomes a fan."""
+    """The triangles of an OBJ file; a face of more than three vertices becomes a triangle fan."""
     vertices: list[list[bytes]] = []
     faces: list[tuple[int, int, int]] = []
     for line in data.splitlines():

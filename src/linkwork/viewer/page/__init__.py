@@ -1,1 +1,1 @@
-"""A motion as one page for a browser, with all that it needs inside."""
+"""A motion as one self-contained web page."""

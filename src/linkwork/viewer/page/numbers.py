@@ -1,4 +1,4 @@
-"""Arrays as a page carries them: one after another in a block, which is deflated and written in letters."""
+"""Arrays of a page: concatenated, deflated and written as text."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _KINDS = {"int8": "i8", "int16": "i16", "uint16": "u16", "uint32": "u32", "float
 
 
 class Numbers:
-    """Collects arrays; each is named by its kind, where it begins (bytes) and how many numbers it has."""
+    """Collects arrays; each is identified by its type, its offset (bytes) and its length."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._size = 0
-        self._meshes: dict[int, tuple[Mesh, dict[str, Any]]] = {}  # the mesh itself, so that its id stays its own
+        self._meshes: dict[int, tuple[Mesh, dict[str, Any]]] = {}  # keeps the mesh alive, so that its id remains unique
 
     def add(self, array: NDArray[Any]) -> tuple[str, int, int]:
         data = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
@@ -31,7 +31,7 @@ class Numbers:
         return place
 
     def mesh(self, mesh: Mesh) -> dict[str, Any]:
-        """A mesh, once however often it is used; its vertices in steps of its size, which no eye can see."""
+        """A mesh, stored once however often it is used; its vertices are quantised, which no eye can see."""
         if id(mesh) not in self._meshes:
             low, size = mesh.vertices.min(axis=0), np.ptp(mesh.vertices, axis=0)
             steps = np.rint((mesh.vertices - low) / np.maximum(size, 1e-12) * 65535.0)
@@ -51,14 +51,14 @@ class Numbers:
         return self._meshes[id(mesh)][1]
 
     def places(self, points: Array) -> dict[str, Any]:
-        """Places over time (K, n, 3), m, in steps of the range that each coordinate has."""
+        """Points over time (K, n, 3), m, quantised by the range of each coordinate."""
         low, size = points.min(axis=(0, 1)), np.ptp(points, axis=(0, 1))
         step = np.maximum(size, 1e-9) / 65535.0
         steps = np.clip(np.rint((points - low) / step), 0.0, 65535.0) - 32768.0
         return {"low": low.tolist(), "step": step.tolist(), "track": self._track(steps.reshape(len(points), -1))}
 
     def poses(self, places: Array, turns: Array) -> dict[str, Any]:
-        """Poses over time: places (K, 3) and unit quaternions (K, 4)."""
+        """Poses over time: positions (K, 3) and unit quaternions (K, 4)."""
         low, size = places.min(axis=0), np.ptp(places, axis=0)
         step = np.maximum(size, 1e-9) / 65535.0
         steps = np.clip(np.rint((places - low) / step), 0.0, 65535.0) - 32768.0
@@ -66,7 +66,7 @@ class Numbers:
         return {"poses": True, "low": low.tolist(), "step": step.tolist(), "track": track}
 
     def _track(self, numbers: Array) -> tuple[str, int, int]:
-        """Numbers over time (K, n) as what is added from one to the next modulo 2¹⁶: small, and quick to deflate."""
+        """Numbers over time (K, n) as differences modulo 2¹⁶, which are small and quick to deflate."""
         whole = numbers.astype(np.int16)
         changes = whole.copy()
         changes[1:] -= whole[:-1]

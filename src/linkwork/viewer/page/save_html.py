@@ -33,7 +33,7 @@ from linkwork.viewer.scene import AXES, TRAIL, below, squares
 _SCRIPTS = ("data.js", "camera.js", "draw.js", "player.js")
 _MOST_NUMBERS = 3e8
 _MOST_TRIANGLES = 120_000
-"""Of all meshes of a model's file together; they take some 2 MB."""
+"""Triangles of all mesh files of a model together; they take some 2 MB."""
 
 
 def save_html(
@@ -59,36 +59,40 @@ def save_html(
 ) -> Path:
     """Write a motion as one page that plays in a browser: it needs no server, no network and no other file.
 
-    The page has a timeline with play, pause, single steps and speed; dragging turns the view, with shift it moves it,
-    the wheel zooms; the name of a body appears under the mouse. A humanoid's run of ten seconds takes some 100 kB.
+    The page has a timeline with play, pause, single steps and speed. Dragging rotates the view, with shift it pans, the
+    wheel zooms; the name of the body under the mouse is shown. Ten seconds of a humanoid take some 100 kB.
 
     Args:
         trajectory: the motion: an ``lw.Trajectory``, a result of ``lw.rollout``, an ``lw.Model`` at rest, or a list of
             these, which are shown side by side.
-        path: the file to write, .html.
-        fps: pictures a second that are kept; the page goes smoothly from one to the next.
-        trails: frames whose ways are drawn, in every mechanism shown.
+        path: file to write, .html.
+        fps: stored states per second; the page interpolates between them.
+        trails: frames whose paths are drawn, in every mechanism shown.
         frames: frames drawn as red, green and blue axes.
-        boxes: the edges (lx, ly, lz) in m of bodies that are boxes about their own frame, by name.
+        boxes: edge lengths (lx, ly, lz), m, of bodies that are boxes centred on their own frame, by name.
         joints: draw the joints.
-        view: azimuth and elevation (degrees) from which to look at first.
-        ground: draw the ground at z = 0 or below all; a number draws it at that height (m), False not at all.
-        spacing: how far apart several motions stand (m), side by side along y; 0 shows them over each other; as far as
-            they are wide if left out.
-        shapes: "visual" or "collision" of the model file, with its meshes (.stl, .obj, .dae), or "skeleton", bodies as
-            their joints and mass tell them; this also stands for what a file does not say, and, with a warning, for
-            bodies whose meshes cannot be read.
-        roots: folders that meshes may be read from, besides the model's own folder and package; the packages of
-            ``package://`` references lie in them.
-        title: of the page; the model's name if left out.
+        view: initial azimuth and elevation (degrees) of the camera.
+        ground: draw the ground at z = 0 or below everything; a number draws it at that height (m), False not at all.
+        spacing: distance (m) between several motions, side by side along y; 0 shows them over each other; by default
+            their width.
+        shapes: "visual" or "collision" geometry of the model file, with its meshes (.stl, .obj, .dae), or "skeleton",
+            shapes from the joints and masses. The skeleton also replaces geometry that a file does not have, and, with
+            a warning, bodies whose meshes cannot be read.
+        roots: folders from which meshes may be read, besides the model's own folder and package; they contain the
+            packages of ``package://`` references.
+        title: of the page; the model's name if omitted.
         contacts: those of a simulation with ``contact_forces=True``, for arrows of their forces.
         constraints: those of a simulation, for arrows of their forces.
-        f_ext: wrenches (nbodies, 6) on the bodies, each in its own frame, for arrows of their forces.
+        f_ext: wrenches (nbodies, 6) on the bodies, N and N m, each in its own frame, for arrows of their forces.
         reactions: draw the force of each joint on the body that it carries, for trajectories of ``lw.simulate``.
-        metres_per_newton: how long forces are drawn; if left out, the mechanism's weight is half of its length.
+        metres_per_newton: length of the force arrows; by default the mechanism's weight is half of its length.
 
     Returns:
         The path.
+
+    Raises:
+        ArgumentError: if the name does not end in .html.
+        FileError: if the file cannot be written.
 
     Example:
         >>> import pathlib, tempfile
@@ -124,7 +128,7 @@ def save_html(
 
 
 class _Page:
-    """Collects motions: their bodies' poses over time, and what is seen of them."""
+    """Collects motions: the poses of their bodies over time, and their appearance."""
 
     def __init__(
         self, motions: list[Motion], rate: float, joints: bool, boxes: Boxes | None, shapes: str, roots: list[str]
@@ -151,7 +155,7 @@ class _Page:
         self._corners: list[Array] = []
 
     def add(self, index: int, trails: Frames, frames: Frames) -> None:
-        """One of the motions."""
+        """Add one of the motions."""
         motion, looks = self.motions[index], self.looks[index]
         q = motion.at(self.times)
         placements = looks.skeleton.placements(q)
@@ -199,14 +203,14 @@ class _Page:
         self._corners.append(np.concatenate(corners) if corners else np.zeros((1, 3)))
 
     def arrows(self, index: int, forces: Forces, kinds: list[str], long: float | None) -> None:
-        """Forces of one of the motions: each is three points, where it acts, where its head begins, and its tip."""
+        """Forces of one of the motions: each is three points, where it acts, the base of its head, and its tip."""
         motion, length = self.motions[index], self.looks[index].skeleton.length
         long = newton_length(motion.model, length) if long is None else long
         states, moving, tubes = motion.states(self.times), self._moving[index], self._tubes[index]
         for kind in kinds:
             places, vectors = forces.at(kind, motion.at(self.times), states)
             with np.errstate(over="ignore"):
-                ways = np.clip(long * vectors, -1e3 * length, 1e3 * length)  # beyond all that can be seen
+                ways = np.clip(long * vectors, -1e3 * length, 1e3 * length)  # beyond anything visible
             seen = (np.linalg.norm(ways, axis=-1) > 0.01 * length).any(axis=0)
             places, ways = (np.broadcast_to(each, places.shape)[:, seen] for each in (places, ways))
             if not places.size:
@@ -221,7 +225,7 @@ class _Page:
             moving.append(({"name": kind}, points.reshape(len(points), -1, 3), None))
 
     def scene(self, apart: float | None, view: tuple[float, float], ground: float | bool) -> dict[str, Any]:
-        """All of it, for the page."""
+        """The whole scene, as data for the page."""
         wide = max(float(np.ptp(corners[:, 1])) for corners in self._corners)
         deep = max(float(np.ptp(corners[:, :2], axis=0).max()) for corners in self._corners)
         step = max(1.25 * wide, 0.5 * deep) if apart is None else apart
@@ -260,14 +264,14 @@ class _Page:
 
 
 def _distance(points: Array, view: tuple[float, float], size: float) -> float:
-    """From how far (m) a camera of 32° sees all points (n, 3), about the origin, in a picture of 4 to 3."""
+    """The distance (m) from which a camera of 32° sees all points (n, 3), about the origin, in an image of 4 to 3."""
     right, up, near = Camera(*view).see(points).T
     needed = near + np.maximum(0.75 * abs(right), abs(up)) / np.tan(np.radians(16.0))
     return max(1.12 * float(needed.max()), 0.1 * size)
 
 
 def _written(title: str, scene: dict[str, Any], numbers: str) -> str:
-    """The page's text; nothing of a model's names can end the element that it stands in."""
+    """The page's text; names of the model are escaped so that they cannot end the element that contains them."""
     folder = resources.files("linkwork.viewer.page")
     data = json.dumps(scene, allow_nan=False, separators=(",", ":"), default=list)
     parts = {
