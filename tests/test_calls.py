@@ -26,7 +26,7 @@ from linkwork.algorithms import ALGORITHMS
 from linkwork.engine import mode
 from linkwork.engine.code import linker
 from linkwork.engine.emit import builtin
-from linkwork.engine.emit.python_calls import tables_are_known
+from linkwork.engine.emit.python_calls import slots_are_known
 from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.run import threads
 from linkwork.joints import Prismatic, Revolute, Spherical
@@ -365,7 +365,7 @@ def test_builtins_find_the_table_of_a_model_in_its_slot() -> None:
     class Derived(Model):
         pass
 
-    assert tables_are_known(Model) and tables_are_known(Derived)
+    assert all(slots_are_known(kind, "_table", "_table_of_frames") for kind in (Model, Derived))
     model = lw.mechanisms.serial_chain(2)
     q = np.array([0.3, -0.4])
     found, pose = lw.mass_matrix(model, q), lw.forward_kinematics(model, q, "tip")

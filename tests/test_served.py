@@ -255,6 +255,49 @@ def test_no_line_of_python_stands_before_the_code(name: str) -> None:
             assert [f for f in found if f != "__hash__"] == [], (batch, found)
 
 
+def test_no_line_of_python_stands_before_the_code_of_a_compiled_function() -> None:
+    law = lw.compile(lambda q, v: lw.gravity_torques(MODEL, q) - 2.0 * v, q=MODEL.nq, v=MODEL.nv)
+    several = lw.compile(lambda x: (2.0 * x, x @ x), x=3)
+    for batch in BATCHES:
+        s, x = state_of(MODEL, 8, batch), np.ones((*batch, 3))
+        out, outs = np.empty_like(s.v), (np.empty_like(x), np.empty(batch))
+        calls: list[Callable[[], Any]] = [
+            *(partial(law, s.q, s.v), partial(law, s.q, s.v, out=out)),
+            *(partial(several, x), partial(several, x, out=outs)),
+        ]  # fmt: skip
+        for call in calls:
+            call()
+            assert calls_in_python(call) == [], batch
+        assert law(s.q, s.v, out=out) is out and several(x, out=outs) is outs
+        assert np.array_equal(out, law(v=s.v, q=s.q)) and np.array_equal(out, law(s.q.tolist(), s.v))
+    assert str(inspect.signature(law)) == "(q, v, *, out=None)"
+    with lw.interpreted():
+        assert "slowly" in calls_in_python(lambda: law(s.q, s.v))
+
+
+def test_an_object_that_is_called_directly_needs_its_slot() -> None:
+    """Whoever leaves it empty, or puts anything else there, gets an error, as he gets one for wrong arguments."""
+    law = lw.compile(lambda x: 2.0 * x, x=2)
+    for _ in range(3):
+        assert law([1.0, 2.0]).tolist() == [2.0, 4.0]
+    for wrong in ((), (np.ones(2), np.ones(2)), (np.ones(3),), ("x",), (None,)):
+        with pytest.raises(lw.LinkworkError):
+            law(*wrong)
+    with pytest.raises(lw.ArgumentError, match="is no argument"):
+        law(np.ones(2), outs=None)
+    with pytest.raises(TypeError):
+        type(law).__new__(type(law))(np.ones(2))
+    with pytest.raises(TypeError):
+        type(law).__call__(3.0, np.ones(2))
+    other = pickle.loads(pickle.dumps(law))
+    for broken in (None, (), (None,), (None, "x", "slowly"), (None, 0, "slowly"), (None, law._direct[1], "no such")):
+        other._direct = broken
+        with pytest.raises((TypeError, SystemError, IndexError, AttributeError)):
+            other(np.ones(2))
+    other._direct = (1.0, *law._direct[1:])
+    assert other(np.ones(2)).tolist() == law(np.ones(2)).tolist() == [2.0, 2.0]
+
+
 def test_arguments_without_leading_axes_go_for_every_state() -> None:
     s = state_of(MODEL, 9, (6,))
     wanted = lw.forward_dynamics(MODEL, np.repeat(s.q[:1], 6, axis=0), s.v, np.repeat(s.tau[:1], 6, axis=0))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from inspect import Parameter, Signature
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -20,8 +22,9 @@ from linkwork.compiled.results import Structure, laying_flat, names_of, putting_
 from linkwork.compiled.tracing import Shape
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.ir.program import Program, count, text
-from linkwork.engine.mode import current_form, forced, served
+from linkwork.engine.mode import current_form, forced, served, setting_of_calls
 from linkwork.engine.plans import Plan, TracedTask, plan_for_trace
+from linkwork.engine.run.direct import Direct
 from linkwork.engine.run.entries import Entry, Holder, held
 from linkwork.engine.trace.replay import replay
 from linkwork.errors import ArgumentError, LinkworkError, SingularError, TracingError
@@ -32,7 +35,7 @@ from linkwork.properties import cached_property
 _FEWER = "take fewer states at a time"
 
 
-class CompiledFunction:
+class CompiledFunction(Direct):
     """What ``lw.compile`` returns: called with arrays, with any leading (batch) axes, over threads.
 
     Results have the same bits alone, in any batch, and on any number of threads. It can be pickled, as its trace.
@@ -76,8 +79,15 @@ class CompiledFunction:
         """Of the entry by which builtins serve plain arrays; None until there is any."""
         self.quick: Callable[..., Any] = _nothing
         """(out, arguments...): serves plain arrays, results in a tuple if there are several; None for all else."""
+        self.serve_directly(None, setting_of_calls())
+        with suppress(ValueError):  # names that only a dict can hold
+            self.__signature__ = Signature([
+                *(Parameter(key, Parameter.POSITIONAL_OR_KEYWORD) for key in self._names),
+                Parameter("out", Parameter.KEYWORD_ONLY, default=None),
+            ])  # fmt: skip
 
-    def __call__(self, *arguments: ArrayLike, out: Any = None, **named: ArrayLike) -> Any:
+    def slowly(self, *arguments: ArrayLike, out: Any = None, **named: ArrayLike) -> Any:
+        """The result of a call that no builtin serves at once."""
         values = self._bound(arguments, named) if named else arguments
         answer = self.served(out if out is None or self._flat else self._into(out), *values)
         if answer is not None:
@@ -314,6 +324,8 @@ class CompiledFunction:
         by_code = _nothing if self.holder is None else partial(served(), self.holder)
         has_answers = type(plan).answer is not Plan.answer
         self.quick = partial(_by_code_or_python, by_code, plan.answer) if has_answers else by_code
+        if self._flat:
+            self.serve_directly(self.holder, setting_of_calls())
 
     # While another function is traced
 

@@ -13,7 +13,8 @@ from functools import cache
 from typing import Any
 
 from linkwork.engine.code import jit
-from linkwork.engine.run.entries import make
+from linkwork.engine.emit.call_frame import Words
+from linkwork.engine.run.entries import make, setting
 from linkwork.errors import LinkworkWarning
 
 _form: ContextVar[str] = ContextVar("linkwork_form", default="auto")
@@ -60,6 +61,16 @@ def form(name: str) -> Iterator[None]:
 def served() -> Callable[..., Any]:
     """The builtin (holder, out, arguments...) that serves plain arrays while no form is requested."""
     return make(ctypes.addressof(forced))
+
+
+def setting_of_calls() -> Words:
+    """The setting of builtins that serve calls while no form is requested."""
+    return _setting_of_calls()[0]
+
+
+@cache
+def _setting_of_calls() -> tuple[Words, object]:
+    return setting(ctypes.addressof(forced))
 
 
 @cache

@@ -10,6 +10,8 @@ fit, or is not finite, is not served: then Python takes the slow path, which rep
             finds the entry in the model's memo, by an algorithm's name or by a route (``emit.routes``); calls that are
             not served go to the function itself
     served  (holder, out, arguments...): given the holder of the entry; returns None if not served
+    called  the method __call__ of an object that has its entry in a slot (``run.direct``); calls that are not served go
+            to another method
     asked   alternates between a Python function and code (``emit.asking``)
 """
 
@@ -26,17 +28,17 @@ from linkwork.engine.emit.python_calls import (
     PARAMETER,
     PUBLIC,
     RECORD,
+    SECOND_SLOT,
     SETTING,
+    SLOT,
     SYMBOLS,
-    TABLE,
-    TABLE_OF_FRAMES,
     PythonWriter,
     array_fields_are_known,
 )
 from linkwork.engine.emit.writer import Value
 
-NAMES = ("public", "served", "asked")
-_FASTCALL = 0x0080
+NAMES = ("public", "served", "called", "asked")
+_FASTCALL, _KEYWORDS = 0x0080, 0x0002
 
 
 def available() -> bool:
@@ -70,6 +72,19 @@ def make(name: str, address: int, setting: int, *kept: object) -> Callable[..., 
     return new(ctypes.byref(method), (setting, method, *kept), None)
 
 
+def method(kind: type, name: str, address: int) -> Any:
+    """A method of a class whose code is at an address, as a descriptor; both must live as long as the process."""
+    own = _Method(name.encode(), address, _FASTCALL | _KEYWORDS, None)
+    new = ctypes.pythonapi.PyDescr_NewMethod
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.py_object, ctypes.POINTER(_Method))
+    _methods.append(own)
+    return new(kind, ctypes.byref(own))
+
+
+_methods: list[_Method] = []
+"""What descriptors refer to."""
+
+
 def holder(entry: int, *kept: object) -> tuple[Any, ...]:
     """What a builtin takes for an entry at an address: it keeps alive what must live as long. The capsule has no name,
     since comparing it would cost more than everything else done with it.
@@ -84,7 +99,7 @@ def text() -> str:
     from linkwork.engine.emit import asking, routes, serve
 
     declared = [f"declare {kind.format(f'@{name}')}" for name, kind in SYMBOLS.items()]
-    own = [_parameter(), _Public().text(), _Served().text()]
+    own = [_parameter(), _Public().text(), _Served().text(), _Called().text()]
     functions = [serve.text(), routes.text(), *own, asking.Asked().text()]
     return "\n".join([*declared, *functions])
 
@@ -185,6 +200,46 @@ class _Served(Builtin):
         return self.function("ptr @served(ptr %self, ptr %objects, i64 %count)")
 
 
+class _Called(Builtin):
+    """ptr called(self, objects, count, keywords): a METH_FASTCALL | METH_KEYWORDS method of an object whose slot has a
+    tuple of the entry's capsule, or None, the address of the setting, and the name of the method for other calls.
+    """
+
+    def text(self) -> str:
+        out = self.let("alloca ptr, align 8")
+        direct = self.field("%self", SLOT, "ptr")
+        self.leave_if(self.null(direct), "bad")
+        number = self.call("PyTuple_GetItem", ("ptr", direct), ("i64", 1))
+        self.leave_if(self.null(number), "failed")
+        self.setting = self.call("PyLong_AsVoidPtr", ("ptr", number))
+        self.leave_if(self.null(self.setting), "bad")
+        self.may_serve()
+        self.store(self.python("none"), out, "ptr")
+        with self.when(self.compare("ne", "%keywords", "null", "ptr")):
+            only = self.compare("eq", self.call("PyTuple_Size", ("ptr", "%keywords")), 1)
+            self.leave_if(self.let(f"xor i1 {only}, true"), "otherwise")
+            name = self.call("PyTuple_GetItem", ("ptr", "%keywords"), ("i64", 0))
+            self.leave_if(self.compare("ne", name, self.python("named_out"), "ptr"), "otherwise")
+            self.store(self.item("%objects", "%count"), out, "ptr")
+        self.call("Py_IncRef", ("ptr", direct))
+        self.answer(direct, self.load(out, "ptr"), "%objects", "%count")
+        self.begin("otherwise")
+        name = self.call("PyTuple_GetItem", ("ptr", direct), ("i64", 2))
+        self.leave_if(self.null(name), "failed")
+        method = self.call("PyObject_GetAttr", ("ptr", "%self"), ("ptr", name))
+        self.leave_if(self.null(method), "failed")
+        given = ("ptr", "%objects"), ("i64", "%count"), ("ptr", "%keywords")
+        found = self.call("PyObject_Vectorcall", ("ptr", method), *given)
+        self.call("Py_DecRef", ("ptr", method))
+        self.do(f"ret ptr {found}")
+        self.begin("bad")
+        self.call("PyErr_BadArgument")
+        self.jump("failed")
+        self.begin("failed")
+        self.do("ret ptr null")
+        return self.function("ptr @called(ptr %self, ptr %objects, i64 %count, ptr %keywords)")
+
+
 class _Public(Builtin):
     """ptr public(self, objects, given, keywords): a vectorcall function, whose self has the words of a ``PUBLIC``."""
 
@@ -210,7 +265,7 @@ class _Public(Builtin):
         of_frames, from_frames = self.by_frames(name), self.label
         self.jump(found)
         self.begin(by_model)
-        of_model = self.found_in_model(TABLE, "of_model", name)
+        of_model = self.found_in_model(SLOT, "of_model", name)
         self.leave_if(self.null(of_model), "otherwise")
         from_model = self.label
         self.jump(found)
@@ -293,7 +348,7 @@ class _Public(Builtin):
     def by_frames(self, name: str) -> str:
         key = self.call("key", ("ptr", self.setting), ("ptr", self.bound_at("frames")))
         self.leave_if(self.null(key), "otherwise")
-        asked = self.found_in_model(TABLE_OF_FRAMES, "frames", key)
+        asked = self.found_in_model(SECOND_SLOT, "frames", key)
         self.call("Py_DecRef", ("ptr", key))
         self.leave_if(self.null(asked), "otherwise")
         item = self.call("find", ("ptr", asked), ("ptr", self.python("of_frames")), ("ptr", name))

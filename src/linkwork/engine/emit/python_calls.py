@@ -123,7 +123,7 @@ is not wanted.
 PART = CallFrame((("ptr", "entry"), ("i64", "count"), *(("i64", f"input{k}") for k in range(MOST_ARRAYS))))
 """Follows it for each part: its entry, and which arrays it takes."""
 _CLASSES = ("array", "list", "tuple", "dict", "str", "float")
-_OBJECTS = ("none", *_CLASSES, "dtype", "empty", "of_model", "frames", "of_frames")
+_OBJECTS = ("none", *_CLASSES, "dtype", "empty", "of_model", "frames", "of_frames", "named_out")
 SETTING = CallFrame(tuple(("ptr", name) for name in ("forced", "create", "based", "model", *_OBJECTS)))
 """What the builtins are made with: the addresses of a number that is 0 while they may serve, of NumPy's PyArray_New and
 PyArray_SetBaseObject (or 0) and of the class of models (or 0, if its slots are not certain), and Python objects.
@@ -141,8 +141,8 @@ CLASS, DATA, AXES, LENGTHS, DTYPE, FLAGS, WEAK_ONES = (_HEAD + offset for offset
 """
 NUMBER = _HEAD
 """The offset of the number of a Python float."""
-TABLE, TABLE_OF_FRAMES = _HEAD, _HEAD + 8
-"""The offsets of a model's slots (``tables_are_known``)."""
+SLOT, SECOND_SLOT = _HEAD, _HEAD + 8
+"""The offsets of the slots of an object (``slots_are_known``)."""
 FLOAT64 = 12
 """NumPy's type number."""
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x0001, 0x0100, 0x0400
@@ -152,6 +152,7 @@ CARRAY = CONTIGUOUS | ALIGNED | WRITEABLE
 SYMBOLS = {
     "PyObject_GetBuffer": "i32 {}(ptr, ptr, i32)",
     "PyBuffer_Release": "void {}(ptr)",
+    "PyErr_BadArgument": "i32 {}()",
     "PyErr_Clear": "void {}()",
     "PyErr_Occurred": "ptr {}()",
     "Py_IncRef": "void {}(ptr)",
@@ -284,16 +285,16 @@ def array_makers() -> tuple[int, int]:
 
 
 @cache
-def tables_are_known(kind: type) -> bool:
-    """Whether objects of a class have the slots of a model where generated code reads them, null until they are set."""
+def slots_are_known(kind: type, *names: str) -> bool:
+    """Whether objects of a class have these slots where generated code reads them, null until they are set."""
     made: Any = object.__new__(kind)
-    if kind.__basicsize__ < TABLE_OF_FRAMES + 8:
+    if kind.__basicsize__ < SLOT + 8 * len(names):
         return False
-    for name, offset in (("_table", TABLE), ("_table_of_frames", TABLE_OF_FRAMES)):
-        table, slot = dict[Any, Any](), ctypes.c_void_p.from_address(id(made) + offset)
+    for k, name in enumerate(names):
+        value, slot = object(), ctypes.c_void_p.from_address(id(made) + SLOT + 8 * k)
         before = slot.value
-        object.__setattr__(made, name, table)
-        if before or slot.value != id(table):
+        object.__setattr__(made, name, value)
+        if before or slot.value != id(value):
             return False
     return True
 

@@ -17,7 +17,7 @@ from linkwork.engine.emit.python_calls import (
     PARAMETER,
     PUBLIC,
     SETTING,
-    TABLE,
+    SLOT,
     PythonWriter,
 )
 
@@ -252,7 +252,7 @@ class _Routed(PythonWriter):
         """In the table of the model, which is the first parameter, or of the function."""
         own, key = self.compare("ne", PUBLIC.get(self, "%record", "model"), 0), self.load(self.key, "ptr")
         model, name = self.bound("0"), self.python("of_model")
-        of_model = f"call ptr @find_in_model(ptr {self.setting}, ptr {model}, i64 {TABLE}, ptr {name}, ptr {key})"
+        of_model = f"call ptr @find_in_model(ptr {self.setting}, ptr {model}, i64 {SLOT}, ptr {name}, ptr {key})"
         of_function = f"call ptr @find(ptr %self, ptr {self.python('of_frames')}, ptr {key})"
         route = self.one_of(own, "ptr", of_model, of_function)
         self.store(route, self.route, "ptr")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from math import prod
@@ -22,7 +23,7 @@ from linkwork.engine.emit.python_calls import (
     SETTING,
     array_makers,
     references_are_known,
-    tables_are_known,
+    slots_are_known,
 )
 from linkwork.engine.run.memory import address
 from linkwork.model.model import Model
@@ -141,11 +142,12 @@ def setting(forced: int = 0) -> tuple[Words, object]:
     """
     classes = {"array": np.ndarray, "list": list, "tuple": tuple, "dict": dict, "str": str, "float": float}
     objects = {**classes, "dtype": np.dtype(np.float64), "empty": np.empty}
-    names = {"of_model": "_quick", "frames": "_frames", "of_frames": "quick"}  # attributes that are tables
+    tables = {"of_model": "_quick", "frames": "_frames", "of_frames": "quick"}  # attributes
+    names = {**tables, "named_out": sys.intern("out")}
     words = {name: id(value) for name, value in (objects | names | {"none": None}).items()}
     create, based = array_makers()
     others = {"forced": forced or address(_NEVER), "create": create, "based": based}
-    others["model"] = id(Model) if tables_are_known(Model) else 0
+    others["model"] = id(Model) if slots_are_known(Model, "_table", "_table_of_frames") else 0
     return SETTING.pack({**words, **others}), (objects, names)
 
 

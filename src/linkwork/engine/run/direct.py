@@ -1,0 +1,43 @@
+"""Objects whose calls with plain arrays a builtin serves, so that no Python runs before the code."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from linkwork.engine.emit import builtin
+from linkwork.engine.emit.call_frame import Words
+from linkwork.engine.emit.python_calls import slots_are_known
+from linkwork.engine.run.entries import Holder, code
+from linkwork.engine.run.memory import address
+
+
+class Direct:
+    """An object that is called: by the builtin ``called`` as soon as any has an entry, which it finds in a slot;
+    calls that it does not serve go to ``slowly``. ``serve_directly`` must have been called before.
+    """
+
+    __slots__ = ("_direct",)
+    _direct: tuple[Any, ...]
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self.slowly(*arguments, **named)
+
+    def slowly(self, *arguments: Any, **named: Any) -> Any:
+        """The result of a call that no code serves."""
+        raise NotImplementedError
+
+    def serve_directly(self, holder: Holder | None, setting: Words) -> None:
+        """Serve calls by an entry from now on, given its holder, or None if there is none yet; ``setting`` is that of
+        builtins, which must live as long as the process.
+        """
+        self._direct = (holder and holder[0], address(setting), "slowly", holder)
+        if holder is not None:
+            _use_builtin()
+
+
+@cache
+def _use_builtin() -> None:
+    """Have calls of all these objects go to the builtin, if this Python supports it."""
+    if builtin.available() and slots_are_known(Direct, "_direct"):
+        Direct.__call__ = builtin.method(Direct, "__call__", code().addresses["called"])  # type: ignore[method-assign]
