@@ -220,8 +220,10 @@ def finite_array(what: str, value: Any) -> Array:
 
 
 def all_finite(numbers: Array) -> bool:
-    """Whether all numbers are finite; those that a broadcast repeats are looked at once."""
-    return bool(np.isfinite(once(numbers)).all())
+    """Whether all numbers are finite; those that a broadcast repeats are looked at once. Traced numbers, which are
+    objects, pass: what comes of them is looked at when it is computed.
+    """
+    return numbers.dtype == object or bool(np.isfinite(once(numbers)).all())
 
 
 def once(numbers: Array) -> Array:

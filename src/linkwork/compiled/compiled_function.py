@@ -77,7 +77,7 @@ class CompiledFunction:
         self.quick: Callable[..., Any] = _nothing
         """(out, arguments...): serves plain arrays, results in a tuple if there are several; None for all else."""
 
-    def __call__(self, *arguments: ArrayLike, out: Any = None, **named: ArrayLike) -> Any:
+    def __call__(self, /, *arguments: ArrayLike, out: Any = None, **named: ArrayLike) -> Any:
         values = self._bound(arguments, named) if named else arguments
         answer = self.served(out if out is None or self._flat else self._into(out), *values)
         if answer is not None:
