@@ -269,6 +269,13 @@ def test_dynamics_inside_a_function() -> None:
     both(law, q=ARM.nq, v=ARM.nv, target=3)
 
 
+def test_dynamics_of_objects() -> None:
+    double = lw.compile(lambda z: 2.0 * z, z=3)
+    both(
+        lambda q: double(lw.gravity_torques(ARM, np.array([q[0], 0.5, q[1]]))) + double(np.array([q[0], 1.0, 2.0])), q=3
+    )
+
+
 def test_a_compiled_function_inside_another() -> None:
     inner = lw.compile(lambda q: {"g": lw.gravity_torques(ARM, q), "e": q @ q}, q=3)
     both(lambda q, v: inner(q)["g"] - inner(v)["e"] * v, q=3, v=3)

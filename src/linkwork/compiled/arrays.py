@@ -145,7 +145,7 @@ def is_traced(value: Any, depth: int = 8) -> bool:
     if isinstance(value, TracedArray | Undecided):
         return True
     if type(value) is np.ndarray and value.dtype == object:
-        return any(isinstance(number, Undecided) for number in value.flat)
+        return any(isinstance(number, TracedArray | Undecided) for number in value.flat)
     if not isinstance(value, list | tuple) or depth == 0 or _PLAIN.issuperset(map(type, value)):
         return False
     return any(is_traced(item, depth - 1) for item in value)
