@@ -36,7 +36,8 @@ from linkwork.spatial import where_less
 
 WORTH = 200
 """Steps for each body, of all runs together, from which on code is made, which takes as long as some thousands of them
-by Python; half as many, of one run, if friction or stops make these slow.
+by Python; a tenth as many, of one run, if friction or stops make these slow: a run that follows cannot be faster for
+those before it then.
 """
 FEWEST = 100
 """Steps from which on it is worth while to look whether code is kept."""
@@ -292,7 +293,7 @@ def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_
         return None
     known, place, count = model._memo.plans, (key, name), (key, name, "steps")
     if scene.joints:  # rounding differs where joints are held: each run by itself says how it is done
-        worth = steps >= 0.5 * WORTH * len(model.bodies)
+        worth = steps >= 0.1 * WORTH * len(model.bodies)
         if not worth:
             return None
     else:

@@ -81,9 +81,10 @@ def simulate(
 ) -> Trajectory:
     """The motion of a mechanism over time.
 
-    The steps of a simulation that is long enough (for an arm, some thousands of steps), or has been done often enough,
-    are machine code: many at a time, or one at a time if Python says the torque of each. Large mechanisms, loads that
-    Python says, the adaptive integrator and methods other than "articulated_body" go step by step.
+    The steps of a simulation that is long enough (for an arm, some thousands of steps; with friction or stops 20 steps
+    for each body), or has been done often enough, are machine code: many at a time, or one at a time if Python says the
+    torque of each. Large mechanisms, loads that Python says, the adaptive integrator and methods other than
+    "articulated_body" go step by step.
 
     Args:
         model: the mechanism.
