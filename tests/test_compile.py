@@ -281,6 +281,14 @@ def test_a_compiled_function_inside_another() -> None:
     both(lambda q, v: inner(q)["g"] - inner(v)["e"] * v, q=3, v=3)
 
 
+def test_a_compiled_function_may_be_compiled_again() -> None:
+    once = lw.compile(lambda x, y: x @ y, x=(2, 3), y=3)
+    again = lw.compile(once, x=(2, 3), y=3)
+    assert again.text() == once.text() and again.name == once.name
+    with pytest.raises(lw.ArgumentError, match=r"y of <lambda> must have shape \(\.\.\., 3\)"):
+        lw.compile(once, x=(2, 3), y=4)
+
+
 def test_a_compiled_function_inside_another_takes_leading_axes() -> None:
     inner = lw.compile(lambda q, v, s: (s * np.outer(q, v), q @ v), q=3, v=3, s=())
 
