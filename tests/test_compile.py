@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
@@ -97,6 +98,26 @@ FUNCTIONS = {
     "angles": lambda x, y: np.unwrap(4.0 * x) + np.vdot(x, y) + x.round(1) + round(y[0], 2) + np.isclose(x, 2.0 * x),
     "like": lambda x, y: _held(x, y),
     "bits of numbers": lambda x, y: np.modf(3.0 * x)[0] + np.signbit(y) + np.logaddexp2(x, y) + np.modf(3.0 * y)[1],
+    "truth values": lambda x, y: (
+        ((x > 0.0) + (y > 0.0)) * 1.0
+        + (x > 0.0) * (y > 0.0)
+        + (x > 0.0).sum()
+        + (y > 0.0).astype(int)
+        + (y > 0.0).astype(float)
+        + np.cumsum(x > 0.0)
+        + x.astype(bool)
+        + (y > 0.0).dot(x)
+        + np.einsum("i,i", x > 0.0, y)
+        + np.outer(x > 0.0, y) @ x
+    ),
+    "objects among others": lambda x, y: np.concatenate([np.array([x[0], 1.0]), y]) + np.array(x[1]),
+    "ranges": lambda x, y: (
+        np.linspace(0.0, x, 3)
+        + np.linspace(x, y, 3, axis=1)
+        + np.linspace(x, 1.0, 3, retstep=True)[1]
+        + np.full_like(x, y[0], shape=(3, 3))
+        + np.around(x, 1)
+    ),
     "a loop": lambda x, y: _newton(x, y),
     "norms": lambda x, y: np.linalg.norm(x) * y / np.linalg.norm(y, 1) + np.linalg.norm(x - y, np.inf),
 }
@@ -115,6 +136,26 @@ def _held(x: Any, y: Any) -> Any:
     z[0] = x
     np.fill_diagonal(z, y)
     return z + np.array([x, y, x + y], like=x)
+
+
+def test_numbers_on_the_way_need_not_be_finite() -> None:
+    x = np.array([[1.0, 0.0, -1.0], [0.0, 0.0, 2.0]])
+    y = np.array([[0.0, 0.0, 0.0], [2.0, 0.0, 1.0]])
+
+    def function(x: Any, y: Any) -> Any:
+        assert np.isfinite(x).all()  # of arguments
+        with np.errstate(all="ignore"):
+            ratio = x / y
+        chosen = np.where(np.isnan(ratio), 5.0, np.minimum(ratio, 1.0)) + np.where(np.isinf(ratio), 1.0, 2.0)
+        masked = np.where(np.isfinite(ratio), ratio, 7.0)
+        return np.stack([np.maximum(chosen, -9.0), masked, np.nan_to_num(ratio, nan=2.0, posinf=3.0, neginf=4.0)])
+
+    compiled = lw.compile(function, x=3, y=3)
+    expected = np.stack([function(*state) for state in zip(x, y, strict=True)])
+    assert np.array_equal(compiled(x, y), expected)
+    assert np.array_equal(compiled(x[0], y[0]), expected[0])
+    with lw.interpreted():
+        assert np.array_equal(compiled(x, y), expected)
 
 
 def _newton(x: Any, y: Any) -> Any:
@@ -228,9 +269,24 @@ def test_dynamics_inside_a_function() -> None:
     both(law, q=ARM.nq, v=ARM.nv, target=3)
 
 
+def test_dynamics_of_objects() -> None:
+    double = lw.compile(lambda z: 2.0 * z, z=3)
+    both(
+        lambda q: double(lw.gravity_torques(ARM, np.array([q[0], 0.5, q[1]]))) + double(np.array([q[0], 1.0, 2.0])), q=3
+    )
+
+
 def test_a_compiled_function_inside_another() -> None:
     inner = lw.compile(lambda q: {"g": lw.gravity_torques(ARM, q), "e": q @ q}, q=3)
     both(lambda q, v: inner(q)["g"] - inner(v)["e"] * v, q=3, v=3)
+
+
+def test_a_compiled_function_may_be_compiled_again() -> None:
+    once = lw.compile(lambda x, y: x @ y, x=(2, 3), y=3)
+    again = lw.compile(once, x=(2, 3), y=3)
+    assert again.text() == once.text() and again.name == once.name
+    with pytest.raises(lw.ArgumentError, match=r"y of <lambda> must have shape \(\.\.\., 3\)"):
+        lw.compile(once, x=(2, 3), y=4)
 
 
 def test_a_compiled_function_inside_another_takes_leading_axes() -> None:
@@ -388,6 +444,12 @@ def _assign_to_floats(x: Any) -> Any:
     return z
 
 
+def _add_to_floats(x: Any) -> Any:
+    z = np.zeros(3)
+    z += x
+    return z
+
+
 def _in_place(x: Any) -> Any:
     x += 1.0
     return x
@@ -418,6 +480,11 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a random number": (lambda x: x + np.random.default_rng().normal(), "does not do the same each time"),
     "kept for later": (_keep, "kept after its function had returned"),
     "assignment to floats": (_assign_to_floats, "np.stack or np.concatenate"),
+    "adding to floats": (_add_to_floats, r"z \+= x.*write y = y \+ x instead"),
+    "counting": (lambda x: (x > 0.0) @ (x > 1.0), r"use condition.astype\(float\)"),
+    "a check of what is computed": (lambda x: 1.0 / x if np.isfinite(1.0 / x).all() else x, "has no truth"),
+    "a comparison of objects": (lambda x: np.array([x[0], 1.0]) > 0.0, r"made by np.stack rather than np.array"),
+    "another library": (lambda x: Rotation.from_rotvec(x).as_matrix(), r"test_compile.py, line \d+: .*from_rotvec"),
     "a change of an argument": (_in_place, "cannot be changed in place"),
     "complex numbers": (lambda x: x * 1j, "complex128 cannot be computed with"),
     "integers": (lambda x: x.astype(int), "cannot become int64"),
@@ -512,6 +579,7 @@ def test_a_law_for_another_model_is_refused() -> None:
 def test_a_trace_too_large_runs_by_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("linkwork.engine.plans.traced.MOST_INSTRUCTIONS", 10)
     made = lw.compile(lambda x: np.cumsum(x * x + 1.0), x=20)
-    with pytest.warns(lw.LinkworkWarning, match=r"has \d+ instructions, more than .* by the interpreter"):
+    with pytest.warns(lw.LinkworkWarning, match=r"has \d+ instructions, more than .* by the interpreter") as warned:
         found = made(np.ones((3, 20)))
+    assert [each.filename for each in warned] == [__file__]
     assert np.array_equal(found[0], 2.0 * np.arange(1, 21))

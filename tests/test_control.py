@@ -548,8 +548,9 @@ def test_who_commands_a_joint_without_a_motor_is_warned() -> None:
         lambda model: lw.control.PDPlusGravity(model, lw.neutral(model)),
         lambda model: lw.control.ComputedTorque(model, lw.neutral(model)),
     ):
-        with pytest.warns(lw.LinkworkWarning, match=r"commands 'joint_base' of model 'arm', which has no motor"):
+        with pytest.warns(lw.LinkworkWarning, match=r"commands 'joint_base' of model 'arm', which has no mot") as told:
             make(floating)
+        assert [each.filename for each in told] == [__file__]
         make(_arm())  # filtered warnings are errors
 
 

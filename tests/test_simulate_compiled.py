@@ -110,6 +110,30 @@ def test_short_runs_get_code_when_there_have_been_enough(monkeypatch: pytest.Mon
         assert all(np.array_equal(getattr(path, name), getattr(paths[0], name)) for path in paths), name
 
 
+def test_how_a_run_with_stops_is_done_depends_on_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "WORTH", 200)
+    asked, counts = steps_of_python(monkeypatch), []
+    for steps in (59, 60, 59):  # 20 for each body
+        asked.clear()
+        run(arm(0.0, -0.2), joint_limits=True, duration=0.005 * steps)
+        counts.append(len(asked))
+    assert counts == [60, 1, 60]
+
+
+@BOTH
+def test_loops_reach_their_stops_by_python(integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, plane = arm(0.0, -0.2), lw.PointOnPlane("b", placement=lw.placement((0.5, 0.0, 0.0)), normal=(1, 0, 1))
+    given: dict[str, Any] = {"constraints": [plane], "joint_limits": True, "integrator": integrator}
+    for more in ({"tau": [0.0, 0.0, 0.0, 0.1, 0.0]}, {"torque": lambda t, q, v: -5.0 * v}):
+        asked = steps_of_python(monkeypatch)
+        found = run(model, **given, **more)
+        assert 0 < found.q[:, 0].argmax() < 60 and found.q[:, 0].max() == 0.2
+        assert 2 < len(set(asked)) < 60
+        expected = by_python(monkeypatch, model, **given, **more)
+        for name in ARRAYS:
+            assert np.array_equal(getattr(found, name), getattr(expected, name)), name
+
+
 @pytest.mark.filterwarnings("ignore:prismatic joint")  # without stops it runs out of its range
 @BOTH
 def test_friction_and_stops_are_solved_for_inside(integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -220,8 +220,10 @@ def finite_array(what: str, value: Any) -> Array:
 
 
 def all_finite(numbers: Array) -> bool:
-    """Whether all numbers are finite; the repetitions of a broadcast are checked once."""
-    return bool(np.isfinite(once(numbers)).all())
+    """Whether all numbers are finite; the repetitions of a broadcast are checked once. Traced numbers, which are
+    objects, pass: their values are checked when they are computed.
+    """
+    return numbers.dtype == object or bool(np.isfinite(once(numbers)).all())
 
 
 def once(numbers: Array) -> Array:

@@ -124,7 +124,7 @@ class LinkworkWarning(UserWarning):
 
 def whereabouts(trace: TracebackType | None = None) -> str:
     """The user's line of code that is running, or that an error's traceback leads to: the innermost one that is
-    neither linkwork's nor NumPy's.
+    neither linkwork's nor NumPy's, nor another library's if the traced function has any line of its own there.
     """
     from linecache import getline  # imported late, as only errors need it
     from traceback import walk_tb
@@ -137,11 +137,15 @@ def whereabouts(trace: TracebackType | None = None) -> str:
             frame = frame.f_back
     else:
         frames = [(each.f_code.co_filename, line) for each, line in walk_tb(trace)][::-1]
-    inner = (str(Path(__file__).parent), f"{os.sep}numpy{os.sep}", f"{os.sep}functools.py", "<__array_function__")
-    for file, line in frames:
-        if not any(part in file for part in inner):
-            text = getline(file, line).strip()
-            return f"{file}, line {line}" + (f": {text}" if text else "")
+    here = str(Path(__file__).parent)
+    inner = (here, f"{os.sep}numpy{os.sep}", f"{os.sep}functools.py", "<__array_function__")
+    ends = [k for k, (file, _) in enumerate(frames) if file == os.path.join(here, "compiled", "tracing.py")]
+    inside = [at for at in frames[: ends[0] if ends else None] if not any(part in at[0] for part in inner)]
+    installed = (os.path.dirname(os.__file__), f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+    own = [at for at in inside if not any(part in at[0] for part in installed)] if ends else []
+    for file, line in own[:1] or inside[:1]:
+        text = getline(file, line).strip()
+        return f"{file}, line {line}" + (f": {text}" if text else "")
     return ""
 
 

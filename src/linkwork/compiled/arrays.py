@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.engine.trace.conditions import Undecided
+from linkwork.engine.trace.conditions import Condition, Undecided
 from linkwork.errors import TracingError
 
 
@@ -28,7 +28,10 @@ class TracedArray(np.ndarray[Any, Any]):
             return found
         for target, result in zip(targets, found if isinstance(found, tuple) else (found,), strict=True):
             if not isinstance(target, TracedArray):
-                raise TracingError(f"np.{ufunc.__name__} cannot write traced numbers into an array of {target.dtype}")
+                raise TracingError(
+                    f"np.{ufunc.__name__} cannot write traced numbers into an array of {target.dtype}; write y = y + x "
+                    f"instead of y += x, or make the array by np.zeros_like(x) or np.zeros(n, like=x) of a traced one"
+                )
             target[...] = result
         return targets[0] if len(targets) == 1 else targets
 
@@ -56,7 +59,8 @@ class TracedArray(np.ndarray[Any, Any]):
             return bool(number)
         raise TracingError(
             "a condition on traced numbers has no truth while a function is traced; choose by value with "
-            "np.where(condition, x, y), np.minimum, np.maximum or np.clip"
+            "np.where(condition, x, y), np.minimum, np.maximum or np.clip, of arrays made by np.stack rather than "
+            "np.array"
         )
 
     def __float__(self) -> float:
@@ -85,15 +89,29 @@ class TracedArray(np.ndarray[Any, Any]):
         return repr(self)
 
     def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
-        if np.dtype(dtype) not in (np.float64, object):
-            raise TracingError(f"traced numbers are float64 and cannot become {np.dtype(dtype)}")
-        return self.copy()
+        from linkwork.compiled.scalars import as_numbers
+
+        kind = np.dtype(dtype)
+        truths = all(isinstance(one, Condition | bool) for one in self.flat)
+        if kind.kind == "b":
+            return self.copy() if truths else self != 0.0
+        if kind not in (np.float64, object) and not (truths and kind.kind in "fiu"):
+            raise TracingError(
+                f"traced numbers are float64 and cannot become {kind}; np.floor, np.trunc and np.rint round them"
+            )
+        return traced(np.asarray(as_numbers(self.view(np.ndarray)), dtype=object))
 
     def round(self, decimals: int = 0, out: Any = None) -> Any:  # type: ignore[override]
         return np.round(self, decimals)
 
     def __round__(self, digits: int = 0) -> Any:
         return np.round(self, digits)
+
+    def sort(self, *given: Any, **options: Any) -> None:
+        self[...] = np.sort(self, *given, **options)
+
+    def dot(self, other: Any, out: Any = None) -> Any:
+        return np.dot(self, other)
 
     def tolist(self) -> Any:
         return [each.tolist() for each in self] if self.ndim else self
@@ -127,7 +145,7 @@ def is_traced(value: Any, depth: int = 8) -> bool:
     if isinstance(value, TracedArray | Undecided):
         return True
     if type(value) is np.ndarray and value.dtype == object:
-        return any(isinstance(number, Undecided) for number in value.flat)
+        return any(isinstance(number, TracedArray | Undecided) for number in value.flat)
     if not isinstance(value, list | tuple) or depth == 0 or _PLAIN.issuperset(map(type, value)):
         return False
     return any(is_traced(item, depth - 1) for item in value)
@@ -147,7 +165,7 @@ def numbers(value: Any) -> Any:
         return np.stack([numbers(item) for item in value])
     array = np.asarray(value)
     if array.dtype == object:
-        return _floats(array)
+        return np.asarray(_floats(array), dtype=object)
     if array.dtype.kind == "b":
         return array.astype(object)
     if array.dtype.kind not in "fiu":

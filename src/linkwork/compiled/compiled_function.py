@@ -86,7 +86,7 @@ class CompiledFunction(Direct):
                 Parameter("out", Parameter.KEYWORD_ONLY, default=None),
             ])  # fmt: skip
 
-    def slowly(self, *arguments: ArrayLike, out: Any = None, **named: ArrayLike) -> Any:
+    def slowly(self, /, *arguments: ArrayLike, out: Any = None, **named: ArrayLike) -> Any:
         """The result of a call that no builtin serves at once."""
         values = self._bound(arguments, named) if named else arguments
         answer = self.served(out if out is None or self._flat else self._into(out), *values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
@@ -26,12 +27,16 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
     if name == "vecdot":
         a, b = map(traced, map(numbers, inputs))
         return (a * b).sum(axis=-1)
-    if name in ("matmul", "matvec", "vecmat"):
-        plain = [as_numbers(numbers(x)) for x in inputs]
-        return traced(np.asarray(ufunc(*plain, **options), dtype=object))
+    if name == "vecmat":
+        a, b = map(traced, map(numbers, inputs))
+        return (a[..., None, :] @ b)[..., 0, :]
+    if name in ("matmul", "matvec"):
+        return traced(np.asarray(ufunc(*_counted(name, *inputs), **options), dtype=object))
     if name not in SCALARS:
         raise _unknown(name)
     plain = [numbers(x) for x in inputs]
+    if method in ("reduce", "accumulate") and name in ("add", "multiply"):
+        plain = [as_numbers(x) for x in plain]  # truth values are counted
     if method == "__call__":
         if options:
             raise TracingError(f"np.{name} cannot be traced with {', '.join(options)}")
@@ -45,6 +50,14 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
     if method == "accumulate":
         return accumulated(name, *plain, **options)
     raise TracingError(f"np.{name}.{method} cannot be traced")
+
+
+def _counted(name: str, *arrays: Any) -> list[Any]:
+    """Arrays that are added and multiplied, as numbers: conditions among numbers are 1 or 0."""
+    given = [numbers(x) for x in arrays]
+    if len(given) > 1 and all(isinstance(x, Condition | bool) for array in given for x in array.flat):
+        raise TracingError(f"np.{name} of conditions alone is a condition; use condition.astype(float) to count them")
+    return [np.asarray(as_numbers(x), dtype=object) for x in given]
 
 
 # Functions that are not universal functions
@@ -72,8 +85,8 @@ def _full(value: float) -> Callable[..., Any]:
     return text
 
 
-def _full_like(a: Any, fill_value: Any, *_: Any, **__: Any) -> Any:
-    made = np.empty(np.shape(a), dtype=object)
+def _full_like(a: Any, fill_value: Any, *_: Any, shape: Any = None, **__: Any) -> Any:
+    made = np.empty(np.shape(a) if shape is None else shape, dtype=object)
     made[...] = numbers(fill_value)
     return traced(made)
 
@@ -96,10 +109,15 @@ def _select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0.
     return found
 
 
-def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, **_: Any) -> Any:
-    part = np.arange(num) / max(1, num - 1 if endpoint else num)
+def _linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
+) -> Any:
+    parts = max(1, num - 1 if endpoint else num)
     first, last = traced(numbers(start)), traced(numbers(stop))
-    return first + part.reshape((-1,) + (1,) * first.ndim) * (last - first)
+    whole = last - first
+    found = first + (np.arange(num) / parts).reshape((-1,) + (1,) * whole.ndim) * whole
+    found = np.moveaxis(found, 0, axis)
+    return (found, whole / parts) if retstep else found
 
 
 def _polyval(p: Any, x: Any) -> Any:
@@ -110,7 +128,11 @@ def _polyval(p: Any, x: Any) -> Any:
 
 
 def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    return traced(numbers(x).copy())  # all numbers are finite
+    found = numbers(x)
+    largest = sys.float_info.max
+    above, below = largest if posinf is None else posinf, -largest if neginf is None else neginf
+    infinite = _where(ufuncs["less"](found, 0.0), below, above)
+    return _where(ufuncs["isnan"](found), nan, _where(ufuncs["isinf"](found), infinite, found))
 
 
 def _close(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
@@ -163,6 +185,7 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.interp: _interp,
     np.select: _select,
     np.round: _round,
+    np.around: _round,
     np.fix: lambda x, **_: np.trunc(x),
     np.linspace: _linspace,
     np.polyval: _polyval,
@@ -196,6 +219,8 @@ _SINCE_NUMPY_2: dict[str, Callable[..., Any]] = {
     "vector_norm": linear_algebra.vector_norm,
     "matrix_norm": linear_algebra.matrix_norm,
 }
+if hasattr(np, "astype"):
+    FUNCTIONS[np.astype] = lambda x, dtype, **_: traced(numbers(x)).astype(dtype)
 FUNCTIONS |= {getattr(np.linalg, name): text for name, text in _SINCE_NUMPY_2.items() if hasattr(np.linalg, name)}
 
 _AS_THEY_ARE = (
@@ -203,7 +228,7 @@ _AS_THEY_ARE = (
     "expand_dims squeeze broadcast_to broadcast_arrays tile repeat roll flip fliplr flipud rot90 split array_split "
     "hsplit vsplit dsplit diag diagonal diagflat trace triu tril take take_along_axis append insert delete atleast_1d "
     "atleast_2d atleast_3d cumsum cumprod dot inner outer tensordot kron cross einsum diff copy shape ndim size "
-    "resize trim_zeros ix_ matrix_transpose permute_dims astype unstack cumulative_sum cumulative_prod concat pad "
+    "resize trim_zeros ix_ matrix_transpose permute_dims unstack cumulative_sum cumulative_prod concat pad "
     "convolve correlate trapezoid trapz ediff1d vander meshgrid compress extract choose fill_diagonal copyto put"
 ).split()
 """NumPy functions that move numbers, or add and multiply them, and so work on objects as they do on floats."""
@@ -213,6 +238,8 @@ def _plain(value: Any) -> Any:
     """The argument for a function of NumPy: traced arrays as arrays of objects, or as one object."""
     if isinstance(value, list | tuple):
         return type(value)(map(_plain, value))
+    if isinstance(value, np.ndarray) and value.dtype == object and not isinstance(value, TracedArray):
+        return numbers(value)
     if not isinstance(value, TracedArray):
         return value
     return value.view(np.ndarray) if value.ndim else value.item()
@@ -226,8 +253,18 @@ def _traced(value: Any) -> Any:
     return value
 
 
+_ARITHMETIC = (
+    "cumsum cumprod cumulative_sum cumulative_prod dot inner outer tensordot kron cross einsum convolve correlate"
+).split()
+"""Those of them that add and multiply: conditions are 1 or 0 there."""
+
+
 def _as_it_is(func: Callable[..., Any]) -> Callable[..., Any]:
     def text(*args: Any, **options: Any) -> Any:
+        if func.__name__ in _ARITHMETIC:
+            arrays = [x for x in args if isinstance(x, np.ndarray)]
+            found = iter(_counted(func.__name__, *arrays))
+            args = tuple(traced(next(found)) if isinstance(x, np.ndarray) else x for x in args)
         found = func(*map(_plain, args), **{key: _plain(value) for key, value in options.items()})
         return _traced(found)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,9 @@ import numpy as np
 from linkwork.engine.trace.conditions import Condition
 from linkwork.engine.trace.tracer import Traced
 from linkwork.spatial import atan2, elementary, sin_cos, sqrt
+
+_LARGEST = sys.float_info.max
+_TRUTH = (Condition, bool)
 
 # Scalars. A condition that is computed with is 1 or 0.
 
@@ -67,6 +72,30 @@ def equal(a: Any, b: Any) -> Any:
     return and_(not_(less(a, b)), not_(less(b, a)))
 
 
+def _are_conditions(a: Any, b: Any) -> bool:
+    return isinstance(a, _TRUTH) and isinstance(b, _TRUTH)
+
+
+def _finite(x: Any) -> Any:
+    """Arguments are finite: what is computed from them need not be."""
+    x = number(x)
+    if isinstance(x, float):
+        return isfinite(x)
+    return True if x.is_argument else less(elementary.absolute(x), inf)
+
+
+def isnan(x: Any) -> Any:
+    if _finite(x) is True:
+        return False
+    return and_(not_(less(x, inf)), not_(less(0.0, x)))
+
+
+def isinf(x: Any) -> Any:
+    if _finite(x) is True:
+        return False
+    return less(_LARGEST, elementary.absolute(number(x)))
+
+
 def _of_numbers(text: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *x: text(*map(number, x))
 
@@ -83,9 +112,7 @@ def _divmod(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 _ARITHMETIC: dict[str, Callable[..., Any]] = {
-    "add": lambda a, b: a + b,
     "subtract": lambda a, b: a - b,
-    "multiply": lambda a, b: a * b,
     "divide": _divided,
     "negative": lambda a: -a,
     "positive": lambda a: a,
@@ -141,9 +168,11 @@ _LOGICAL: dict[str, Callable[..., Any]] = {
     "bitwise_xor": xor,
     "invert": not_,
     "signbit": lambda a: less(a, 0.0),
-    "isfinite": lambda a: True,
-    "isnan": lambda a: False,
-    "isinf": lambda a: False,
+    "isfinite": _finite,
+    "isnan": isnan,
+    "isinf": isinf,
+    "add": lambda a, b: or_(a, b) if _are_conditions(a, b) else number(a) + number(b),  # as NumPy adds truth values
+    "multiply": lambda a, b: and_(a, b) if _are_conditions(a, b) else number(a) * number(b),
 }
 
 SCALARS = {**{name: _of_numbers(text) for name, text in _ARITHMETIC.items()}, **_LOGICAL}

@@ -8,7 +8,6 @@ gives NaN, because a task is singular there, are computed by the controller's la
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -27,7 +26,7 @@ from linkwork.dynamics.arguments import Array, as_batch, as_frames
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.plans.task import moved
-from linkwork.errors import LinkworkWarning, TracingError
+from linkwork.errors import TracingError, warn_caller
 from linkwork.model.model import Model, Point
 from linkwork.properties import cached_property
 
@@ -317,11 +316,9 @@ def warn_of_motors(name: str, model: Model, driven: NDArray[np.bool_]) -> None:
             if idle[start : start + body.joint.nv].any()
         ]
         shown = ", ".join(map(repr, joints[:5])) + (", ..." if len(joints) > 5 else "")
-        warnings.warn(
+        warn_caller(
             f"{name} commands {shown} of model {model.name!r}, which has no motor (model.actuated): a simulation will "
-            f"hold it up by forces that the machine does not have",
-            LinkworkWarning,
-            stacklevel=3,
+            f"hold it up by forces that the machine does not have"
         )
 
 

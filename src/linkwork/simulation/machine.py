@@ -2,13 +2,14 @@
 
 The state that a step updates is q, v, the accelerations, driving forces and constraint wrenches there (these five are
 recorded), the forces of friction and stops over the step that begins there, and the step's number. A step that code
-cannot do, because constraints may be redundant or a few iterations do not determine which joints are held, gives NaN;
-it is then done in Python, as is every error.
+cannot do, because constraints may be redundant, loops reach a stop, or a few iterations do not determine which joints
+are held, gives NaN; it is then done in Python, as is every error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,13 @@ from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.record import Record
 from linkwork.simulation.scene import RECORDED, Scene, spaces_of
 from linkwork.simulation.stages import Stages, ask
-from linkwork.simulation.stops import within_limits
-from linkwork.spatial import where_less
+from linkwork.simulation.stops import going_on, within_limits
+from linkwork.spatial import total, where_less
 
 WORTH = 200
 """Steps per body, over all runs together, from which on code is compiled, which takes as long as some thousands of
-steps in Python; half as many, in one run, if friction or stops make these slow.
+steps in Python; a tenth as many, in one run, if friction or stops make these slow: then a run must not depend on those
+before it.
 """
 FEWEST = 100
 """Steps of one run from which on the cache is searched for code."""
@@ -150,6 +152,9 @@ class _Text:
         if not scene.joints:
             return free.a, free.wrenches, None
         end, rate = v + dt * free.a, 1.0 / dt
+        if _loops_with_stops(scene):  # a step in which one is reached is left to Python
+            beyond = total(going_on(scene.joints, numbers(end).tolist(), numbers(q).tolist(), numbers(dt).item()))
+            return free.a + where_less(0.0, beyond, nan, 0.0), free.wrenches, 0.0 * v
         found, impulses, sound = stopped(
             lambda q, dt: mass_matrix(plant.damped(dt), q), [dt], end, q, dt, scene.joints,
             moving_together(scene.model, scene.constraints), None if before is None else (before * dt, v),
@@ -160,6 +165,11 @@ class _Text:
             plant.extra = extra
             wrenches = plant.driven(t, q, v, tau).wrenches
         return free.a + (found + sound - end) * rate, wrenches, extra  # NaN where the solution is not valid
+
+
+def _loops_with_stops(scene: Scene) -> bool:
+    """Whether joints that may be held are part of loops, or of what is held otherwise, not just coupled."""
+    return bool(scene.joints and scene.constraints) and moving_together(scene.model, scene.constraints) is None
 
 
 def _within(tau: Any, most: Sequence[float]) -> Any:
@@ -187,6 +197,8 @@ class Machine:
         self.scene, self.plan, self.steps = scene, plan, steps
         rows = {"dt": np.array([[dt]]), **given}
         self._given = [rows[name].reshape(len(rows[name]), -1) for name in scene.given]
+        self.leaves_stops = _loops_with_stops(scene)
+        """Whether steps in which a joint is stopped are left to Python, as are those after them then."""
         self._longest = max(1, int(_SPAN / plan.task.seconds))
         self._span = self._longest
 
@@ -283,14 +295,14 @@ def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_
         return None
     if len(model.bodies) > MOST_BODIES or any(law.has_loops for law in laws):
         return None  # the code has loops, and is called from Python
-    if scene.joints and scene.constraints and moving_together(model, scene.constraints) is None:
-        return None  # stops and constraints depend on each other: Python solves for them together
+    if _loops_with_stops(scene) and any(joint.friction for joint in scene.joints):
+        return None  # friction and constraints depend on each other: Python solves for them together
     key = scene.key(name)
     if key is None:
         return None
     known, place, count = model._memo.plans, (key, name), (key, name, "steps")
     if scene.joints:  # rounding differs where joints are held: the choice depends on this run alone
-        worth = steps >= 0.5 * WORTH * len(model.bodies)
+        worth = steps >= 0.1 * WORTH * len(model.bodies)
         if not worth:
             return None
     else:

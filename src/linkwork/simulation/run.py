@@ -92,7 +92,7 @@ class Run:
                 self.watched.see(self.t, q, v, answer)
             if k == steps:
                 return
-            if self.machine is not None:
+            if self.machine is not None and not (self.machine.leaves_stops and self.plant.extra is not None):
                 k, q, v, answer, self.plant.extra = self.machine.go_on(
                     k, every, q, v, answer, self.plant.extra, self.states
                 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 
 from linkwork.algorithms import Algorithm
@@ -12,7 +11,7 @@ from linkwork.engine.plans.specialised import Specialised
 from linkwork.engine.plans.task import Task
 from linkwork.engine.plans.traced import MOST_INSTRUCTIONS as MOST_TRACED
 from linkwork.engine.plans.traced import Evaluated, Traced, TracedTask
-from linkwork.errors import LinkworkWarning
+from linkwork.errors import warn_caller
 from linkwork.model.model import Model
 
 MOST_BODIES = 50
@@ -82,11 +81,9 @@ def plan_for_trace(
             return plan
     from linkwork.engine.ir.program import length
 
-    warnings.warn(
+    warn_caller(
         f"{what} has {length(plan.program):,} instructions, more than the {MOST_TRACED:,} up to which machine "
-        f"code is made; it runs by the interpreter, slowly. Use fewer bodies, points or iterations",
-        LinkworkWarning,
-        stacklevel=3,
+        f"code is made; it runs by the interpreter, slowly. Use fewer bodies, points or iterations"
     )
     return Evaluated(task)
 

@@ -305,6 +305,11 @@ class Traced(Undecided):
             "numbers), and np.where, or linkwork.spatial.where_less over scalars, to choose by value"
         )
 
+    @property
+    def is_argument(self) -> bool:
+        """Whether it is a number of an argument, which is checked to be finite."""
+        return self.tracer.program.operations[self.number] == "load"
+
     def sqrt(self) -> Any:
         return self.operation("sqrt", self)
 
