@@ -2,8 +2,8 @@
 
 The state that a step updates is q, v, the accelerations, driving forces and constraint wrenches there (these five are
 recorded), the forces of friction and stops over the step that begins there, and the step's number. A step that code
-cannot do, because constraints may be redundant, loops reach a stop, or a few iterations do not determine which joints
-are held, gives NaN; it is then done in Python, as is every error.
+cannot do, because constraints may be redundant or a few iterations do not determine which joints are held, gives NaN;
+it is then done in Python, as is every error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compiled.arrays import numbers, traced
+from linkwork.compiled.arrays import array_of, is_traced, numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.subroutine import subroutine
 from linkwork.compiled.tracing import Shape, trace
@@ -32,16 +32,18 @@ from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.record import Record
 from linkwork.simulation.scene import RECORDED, Scene, spaces_of
 from linkwork.simulation.stages import Stages, ask
-from linkwork.simulation.stops import going_on, within_limits
+from linkwork.simulation.stops import going_on, resisting_forces, within_limits
 from linkwork.spatial import total, where_less
 
 WORTH = 200
 """Steps per body, over all runs together, from which on code is compiled, which takes as long as some thousands of
-steps in Python; a tenth as many, in one run, if friction or stops make these slow: then a run must not depend on those
-before it.
+steps in Python; in one run if there are friction or stops, since a run must not depend on those before it then, and a
+tenth as many, because these make Python slow, unless they are in loops, which make code long.
 """
 FEWEST = 100
 """Steps of one run from which on the cache is searched for code."""
+_MOST_IN_LOOPS = 160
+"""Joints that may be held times bodies, up to which these joints may be part of loops."""
 _LARGEST = 100
 """Bodies up to which code is compiled: compile time grows faster than the code's size."""
 _SPAN = 0.05
@@ -152,7 +154,9 @@ class _Text:
         if not scene.joints:
             return free.a, free.wrenches, None
         end, rate = v + dt * free.a, 1.0 / dt
-        if _loops_with_stops(scene):  # a step in which one is reached is left to Python
+        if _loops(scene) == "inside":
+            return self._closed(plant, t, q, v, tau, dt, free, before)
+        if _loops(scene):  # a step in which a stop is reached is left to Python
             beyond = total(going_on(scene.joints, numbers(end).tolist(), numbers(q).tolist(), numbers(dt).item()))
             return free.a + where_less(0.0, beyond, nan, 0.0), free.wrenches, 0.0 * v
         found, impulses, sound = stopped(
@@ -166,10 +170,53 @@ class _Text:
             wrenches = plant.driven(t, q, v, tau).wrenches
         return free.a + (found + sound - end) * rate, wrenches, extra  # NaN where the solution is not valid
 
+    def _closed(
+        self, plant: Plant, t: Any, q: Any, v: Any, tau: Any, dt: Any, free: Answer, before: Any
+    ) -> tuple[Any, Any, Any]:
+        """The same for joints that are part of loops; ``free`` is the answer without friction and stops. Without
+        friction it is a subroutine, which is skipped for a tile of states in which no joint would exceed its limits.
+        """
+        joints = self.scene.joints
+        if any(joint.friction for joint in joints):
+            return self._held_in_loops(plant, t, q, v, tau, dt, free.a, before)
+        end, load = numbers(v + dt * free.a).tolist(), [plant.load] if is_traced(plant.load) else []
+        beyond = array_of(going_on(joints, end, numbers(q).tolist(), numbers(dt).item()))
 
-def _loops_with_stops(scene: Scene) -> bool:
-    """Whether joints that may be held are part of loops, or of what is held otherwise, not just coupled."""
-    return bool(scene.joints and scene.constraints) and moving_together(scene.model, scene.constraints) is None
+        def text(beyond: Any, a: Any, wrenches: Any, t: Any, q: Any, v: Any, tau: Any, dt: Any, *load: Any) -> Any:
+            inside = self._plant(plant.source, dt, *(load or [plant.load]))
+            found = self._held_in_loops(inside, t, q, v, tau, dt, a, None)
+            some = total(numbers(beyond).tolist())
+            both = zip(found, (a, wrenches, 0.0 * v), strict=True)
+            return [np.where(some > 0.0, held, other) for held, other in both]
+
+        given = (free.a, free.wrenches, t, q, v, tau, dt, *load)
+        a, wrenches, extra = subroutine(text, [range(len(joints))])(beyond, *given)
+        return a, wrenches, extra
+
+    def _held_in_loops(
+        self, plant: Plant, t: Any, q: Any, v: Any, tau: Any, dt: Any, free: Any, before: Any
+    ) -> tuple[Any, Any, Any]:
+        """Accelerations, wrenches and forces, from the response of all joints to forces on those that may be held."""
+        joints, units, response = self.scene.joints, np.eye(self.scene.model.nv), []
+        dofs = [joint.dof for joint in joints]
+        for dof in dofs:
+            plant.extra = units[dof]
+            response.append(numbers(dt * (plant.driven(t, q, v, tau).a - free)[dofs]).tolist())
+        end = numbers((v + dt * free)[dofs]).tolist()
+        last = None if before is None else (numbers(before[dofs]).tolist(), numbers(v[dofs]).tolist())
+        found, sound = resisting_forces(response, end, numbers(q).tolist(), numbers(dt).item(), joints, last)
+        plant.extra = array_of(found) @ units[dofs]
+        answer = plant.driven(t, q, v, tau)
+        return answer.a + sound, answer.wrenches, plant.extra
+
+
+def _loops(scene: Scene) -> str:
+    """Whether joints that may be held are part of loops, not just coupled; and if so, whether friction and stops are
+    solved for "inside" code, or "outside", because that code would be too long.
+    """
+    if not (scene.joints and scene.constraints) or moving_together(scene.model, scene.constraints) is not None:
+        return ""
+    return "inside" if len(scene.joints) * len(scene.model.bodies) <= _MOST_IN_LOOPS else "outside"
 
 
 def _within(tau: Any, most: Sequence[float]) -> Any:
@@ -195,10 +242,10 @@ class Machine:
     def __init__(self, scene: Scene, plan: Plan, dt: float, steps: int, given: Mapping[str, Array]) -> None:
         """``given``: the arguments of a step besides dt, (steps or 1, numbers)."""
         self.scene, self.plan, self.steps = scene, plan, steps
+        self.leaves_stops = _loops(scene) == "outside"
+        """Whether steps in which a joint is stopped are left to Python, as are those after them then."""
         rows = {"dt": np.array([[dt]]), **given}
         self._given = [rows[name].reshape(len(rows[name]), -1) for name in scene.given]
-        self.leaves_stops = _loops_with_stops(scene)
-        """Whether steps in which a joint is stopped are left to Python, as are those after them then."""
         self._longest = max(1, int(_SPAN / plan.task.seconds))
         self._span = self._longest
 
@@ -295,14 +342,14 @@ def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_
         return None
     if len(model.bodies) > MOST_BODIES or any(law.has_loops for law in laws):
         return None  # the code has loops, and is called from Python
-    if _loops_with_stops(scene) and any(joint.friction for joint in scene.joints):
+    if _loops(scene) == "outside" and any(joint.friction for joint in scene.joints):
         return None  # friction and constraints depend on each other: Python solves for them together
     key = scene.key(name)
     if key is None:
         return None
     known, place, count = model._memo.plans, (key, name), (key, name, "steps")
     if scene.joints:  # rounding differs where joints are held: the choice depends on this run alone
-        worth = steps >= 0.1 * WORTH * len(model.bodies)
+        worth = steps >= (1.0 if _loops(scene) == "inside" else 0.1) * WORTH * len(model.bodies)
         if not worth:
             return None
     else:

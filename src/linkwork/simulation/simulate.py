@@ -82,9 +82,9 @@ def simulate(
     """Simulate the motion of a mechanism over time.
 
     A simulation that is long enough (for an arm, some thousands of steps; with friction or stops 20 steps for each
-    body), or has been run often enough, runs in machine code: many steps per call, or one step per call if a Python
-    function computes the torque. Large mechanisms, external wrenches from a Python function, the adaptive integrator
-    and methods other than "articulated_body" are stepped in Python.
+    body, 200 in loops), or has been run often enough, runs in machine code: many steps per call, or one step per call
+    if a Python function computes the torque. Large mechanisms, external wrenches from a Python function, the adaptive
+    integrator and methods other than "articulated_body" are stepped in Python.
 
     Args:
         model: the mechanism.

@@ -15,7 +15,7 @@ iterations (an active-set method).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ ALL_AT_ONCE = 4.0
 which cannot cycle (Murty's least-index rule).
 """
 ROUNDS = 4
-"""The same, for joints held by loop constraints."""
+"""Iterations for joints of mechanisms with loop constraints where they are differentiated."""
 FREE = 3.0
 """The number that stands for a joint that is free or sticks."""
 _LARGEST = 1e300
@@ -65,13 +65,15 @@ def held_joints(model: Model, friction: Sequence[float], stops: bool) -> list[Jo
 
 
 class _Held:
-    """Such a joint in a step: the velocities that reach its limits and the impulse of friction; None for none."""
+    """Such a joint in a step: the velocities that reach its limits, and the impulse of friction ``over`` a time, or its
+    force; None for none.
+    """
 
-    def __init__(self, joint: Joint, q: Scalar, dt: Scalar, rate: Scalar) -> None:
+    def __init__(self, joint: Joint, q: Scalar, over: Scalar, rate: Scalar) -> None:
         self.dof = joint.dof
         self.below = (joint.lower - q) * rate if np.isfinite(joint.lower) else None
         self.above = (joint.upper - q) * rate if np.isfinite(joint.upper) else None
-        self.most = joint.friction * dt if joint.friction else None
+        self.most = joint.friction * over if joint.friction else None
 
     def guess(self, z: Scalar, inertia: Scalar) -> Scalar:
         """A number for the joint's state, which grows with z: 2 sliding up, 3 sticking or free, 4 sliding down; below
@@ -128,42 +130,74 @@ def held_back(
         joints: those with stops or friction.
         before: the impulses of the previous step, and the velocities at its end, if they are known.
     """
-    n, at = len(end), [q[joint.coordinate] for joint in joints]
+    at = [q[joint.coordinate] for joint in joints]
     z = [-(M[joint.dof][joint.dof] * end[joint.dof]) for joint in joints]
     if before is not None:
         for k, joint in enumerate(joints):
             push, speed = before[0][joint.dof], before[1][joint.dof]
             z[k] = where_less(0.0, push * push, push - M[joint.dof][joint.dof] * speed, z[k])
 
+    dofs, inertias = [joint.dof for joint in joints], [M[joint.dof][joint.dof] for joint in joints]
+    first = [joint.guess(*each) for joint, *each in zip(_held(joints, at, dt), z, inertias, strict=True)]
+    guess, p, v, sound = _searched(M, end, at, dt, joints, dofs, first, _solved)
+    varying = _solved(M, end, guess, _held(joints, at, dt))
+    p, v = (list(map(varying_as, each, other)) for each, other in zip((p, v), varying, strict=True))
+    return v, p, sound
+
+
+def _searched(
+    A: Sequence[Sequence[Scalar]],
+    end: Sequence[Scalar],
+    at: Sequence[Scalar],
+    dt: Scalar,
+    joints: Sequence[Joint],
+    places: Sequence[int],
+    first: Sequence[Scalar],
+    solved: Callable[..., tuple[list[Scalar], list[Scalar]]],
+) -> tuple[list[Scalar], list[Scalar], list[Scalar], Scalar]:
+    """Repeat guesses until one proves right: this guess, its impulses and velocities, and a number that is 0 if there
+    is one, otherwise NaN.
+
+    Args:
+        A: the mass matrix, or the response to forces, by which ``solved`` finds impulses and velocities for a guess.
+        end: velocities at the step's end without stops and friction.
+        at: the coordinates of the joints.
+        dt: time step, s.
+        joints: those with stops or friction.
+        places: where they are in A.
+        first: the first guess.
+        solved: ``_solved`` or ``_answered``.
+    """
+    n, forces = len(end), solved is _answered
+
     def guessed(*arrays: Any) -> tuple[list[Any], Any]:
         """The next guess, the impulses and velocities of the last one, and whether the guesses differ."""
         guess, _, _, (count, _), below, end, at, (dt,) = map(_listed, arrays)
-        M, held = _symmetric(below, n), _held(joints, at, dt)
-        p, v = _solved(M, end, guess, held)
+        A, held = _symmetric(below, n), _held(joints, at, dt, forces)
+        p, v = solved(A, end, guess, held)
         following, differ = [], 0.0
-        for joint, was in zip(held, guess, strict=True):
-            inertia = M[joint.dof][joint.dof]
-            now = joint.guess(p[joint.dof] - inertia * v[joint.dof], inertia)
+        for joint, place, was in zip(held, places, guess, strict=True):
+            inertia = 1.0 / A[place][place] if forces else A[place][place]
+            now = joint.guess(p[place] - inertia * v[place], inertia)
             beside = where_less(now, was, was - 1.0, where_less(was, now, was + 1.0, was))
             alone = where_less(differ, 0.5, beside, was)
             following.append(where_less(count, ALL_AT_ONCE, now, alone))
             differ = where_less(now, was, 1.0, where_less(was, now, 1.0, differ))
         return [array_of(each) for each in (following, p, v, [count + 1.0, differ])], differ
 
-    first = [joint.guess(here, M[joint.dof][joint.dof]) for joint, here in zip(_held(joints, at, dt), z, strict=True)]
-    given = [[M[i][j] for i in range(n) for j in range(i + 1)], list(end), at, [dt]]
-    state = [first, [0.0] * n, [0.0] * n, [0.0, 0.0]]
+    given = [[A[i][j] for i in range(n) for j in range(i + 1)], list(end), list(at), [dt]]
+    state = [list(first), [0.0] * n, [0.0] * n, [0.0, 0.0]]
     found = repeat(guessed, [*map(array_of, state)], [*map(array_of, given)], most=MOST_ROUNDS)
     guess, p, v, (_, differ) = map(_listed, found)
-    varying = _solved(M, end, guess, _held(joints, at, dt))
-    p, v = (list(map(varying_as, each, other)) for each, other in zip((p, v), varying, strict=True))
-    return v, p, where_less(0.5, differ, np.nan, 0.0)
+    return guess, p, v, where_less(0.5, differ, np.nan, 0.0)
 
 
-def _held(joints: Sequence[Joint], q: Sequence[Scalar], dt: Scalar) -> list[_Held]:
-    """The joints in this step; ``q`` are their coordinates."""
-    rate = 1.0 / dt
-    return [_Held(joint, here, dt, rate) for joint, here in zip(joints, q, strict=True)]
+def _held(joints: Sequence[Joint], q: Sequence[Scalar], dt: Scalar, forces: bool = False) -> list[_Held]:
+    """The joints in this step; ``q`` are their coordinates. Friction is an impulse, or a force if it is by
+    ``forces``.
+    """
+    rate, over = 1.0 / dt, 1.0 if forces else dt
+    return [_Held(joint, here, over, rate) for joint, here in zip(joints, q, strict=True)]
 
 
 def _listed(array: Any) -> list[Any]:
@@ -213,7 +247,8 @@ def stopping_forces(
     joints: Sequence[Joint],
 ) -> list[Scalar]:
     """Forces over a step that stop joints at their limits, by the same iterations, for mechanisms with loop
-    constraints, where the mass matrix alone does not give the response of the joints.
+    constraints, where the mass matrix alone does not give the response of the joints. So many iterations as are enough
+    in most cases: they can be differentiated.
 
     Args:
         response: for each joint, the change of all joint velocities by a unit force on it over the step.
@@ -222,28 +257,70 @@ def stopping_forces(
         dt: time step, s.
         joints: those with stops, all without friction.
     """
-    n = len(joints)
-    held = _held(joints, [q[joint.coordinate] for joint in joints], dt)
+    held, G = _held(joints, [q[joint.coordinate] for joint in joints], dt, forces=True), _compliance(response)
+    force: list[Scalar] = [0.0] * len(joints)
+    speed = list(end)
+    for _ in range(ROUNDS):
+        force, speed = _answered(G, end, _guessed(G, force, speed, held), held)
+    return force
+
+
+def resisting_forces(
+    response: Sequence[Sequence[Scalar]],
+    end: Sequence[Scalar],
+    q: Sequence[Scalar],
+    dt: Scalar,
+    joints: Sequence[Joint],
+    before: tuple[Sequence[Scalar], Sequence[Scalar]] | None = None,
+) -> tuple[list[Scalar], Scalar]:
+    """The same with friction, and until a guess proves right; and a number that is 0 if one does, otherwise NaN.
+    ``before`` are the forces of the previous step, and the velocities at its end, if they are known.
+    """
+    at, G = [q[joint.coordinate] for joint in joints], _compliance(response)
+    held = _held(joints, at, dt, forces=True)
+    first = _guessed(G, [0.0] * len(joints), end, held)
+    if before is not None:
+        again = _guessed(G, *before, held)
+        first = [where_less(0.0, push * push, x, y) for push, x, y in zip(before[0], again, first, strict=True)]
+    _, force, _, sound = _searched(G, end, at, dt, joints, range(len(joints)), first, _answered)
+    return force, sound
+
+
+def _compliance(response: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+    """The response as a symmetric matrix, with a little on its diagonal: redundant constraints share."""
+    n = len(response)
     G = [[0.5 * (response[i][j] + response[j][i]) for j in range(n)] for i in range(n)]
     most: Scalar = 0.0
     for i in range(n):
         most = where_less(most, G[i][i], G[i][i], most)
     for i in range(n):
-        G[i][i] = G[i][i] + (1e-12 * most + 1e-300)  # redundant constraints share
-    inertia = [1.0 / G[i][i] for i in range(n)]
-    force: list[Scalar] = [0.0] * n
-    speed = list(end)
-    for _ in range(ROUNDS):
-        z = [force[i] - inertia[i] * speed[i] for i in range(n)]
-        guess = [held[i].guess(z[i], inertia[i]) for i in range(n)]
-        stopped = [held[i].pick(guess[i], (1.0, 0.0, 0.0, 0.0, 1.0)) for i in range(n)]
-        change = []
-        for i, joint in enumerate(held):
-            above, below = (0.0 if reached is None else reached - end[i] for reached in (joint.above, joint.below))
-            change.append(joint.pick(guess[i], (above, 0.0, 0.0, 0.0, below)))
-        force = _without(G, stopped).solve(change)
-        speed = [end[i] + total(G[i][j] * force[j] for j in range(n)) for i in range(n)]
-    return force
+        G[i][i] = G[i][i] + (1e-12 * most + 1e-300)
+    return G
+
+
+def _guessed(
+    G: Sequence[Sequence[Scalar]], force: Sequence[Scalar], speed: Sequence[Scalar], held: Sequence[_Held]
+) -> list[Scalar]:
+    """The states of joints by their forces and velocities."""
+    inertia = [1.0 / G[i][i] for i in range(len(G))]
+    return [joint.guess(force[i] - inertia[i] * speed[i], inertia[i]) for i, joint in enumerate(held)]
+
+
+def _answered(
+    G: Sequence[Sequence[Scalar]], end: Sequence[Scalar], guess: Sequence[Scalar], held: Sequence[_Held]
+) -> tuple[list[Scalar], list[Scalar]]:
+    """Forces and velocities of joints for a guess, given the response G of their velocities to these forces."""
+    n, fixed, change, push = len(end), list[Scalar](), list[Scalar](), list[Scalar]()
+    for i, joint in enumerate(held):
+        slides = joint.most is not None
+        fixed.append(joint.pick(guess[i], (1.0, 0.0, 1.0 if slides else 0.0, 0.0, 1.0)))
+        above, below = (0.0 if reached is None else reached - end[i] for reached in (joint.above, joint.below))
+        change.append(joint.pick(guess[i], (above, 0.0, -end[i] if slides else 0.0, 0.0, below)))
+        push.append(0.0 if joint.most is None else joint.pick(guess[i], (0.0, -joint.most, 0.0, joint.most, 0.0)))
+    if any(joint.most is not None for joint in held):
+        change = [x - total(G[i][j] * push[j] for j in range(n)) for i, x in enumerate(change)]
+    force = [x + y for x, y in zip(push, _without(G, fixed).solve(change), strict=True)]
+    return force, [end[i] + total(G[i][j] * force[j] for j in range(n)) for i in range(n)]
 
 
 def _without(A: Sequence[Sequence[Scalar]], kept: Sequence[Scalar]) -> Factor:
