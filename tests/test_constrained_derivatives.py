@@ -11,6 +11,7 @@ import pinocchio as pin
 import pytest
 
 import linkwork as lw
+from linkwork.dynamics import constrained_derivatives
 from linkwork.engine.mode import form
 from strategies import Array, close
 from test_pinocchio import make
@@ -87,6 +88,29 @@ def test_one_kernel_joined_kernels_and_batches_agree() -> None:
     out = tuple(np.empty_like(each) for each in plain)
     again = lw.constrained_dynamics_derivatives(arm, q[0], v[0], tau, constraints, None, 0.1, out=out)  # type: ignore[arg-type]
     assert all(x is y and np.array_equal(x, z) for x, y, z in zip(again, out, plain, strict=True))
+
+
+def test_two_kernels_of_a_larger_tree_agree_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However they are called: one state or many, with arrays of other kinds, in place."""
+    monkeypatch.setattr(constrained_derivatives, "MOST_WHOLE", 0)
+    arm = lw.mechanisms.serial_chain(3)
+    q, v = lw.random_state(arm, 0, shape=(2, 3))
+    tau, loads, plane = np.array([0.3, -0.2, 0.1]), np.ones((3, 3, 6)), lw.PointOnPlane("tip", placement=OFF)
+    for rest in ((), (loads, 0.1)):
+        with form("rolled"):
+            joined = lw.constrained_dynamics_derivatives(arm, q, v, tau, plane, *rest)
+        for _ in range(2):  # by Python's checks, and then by code's
+            found = lw.constrained_dynamics_derivatives(arm, q, v, tau, plane, *rest)
+            out: Any = tuple(np.full_like(each, np.nan) for each in found)
+            given = (q.tolist(), np.repeat(v, 2, axis=-1)[..., ::2], tau)
+            again = lw.constrained_dynamics_derivatives(arm, *given, plane, *rest, out=out)
+            for one, two, three, four in zip(joined, found, again, out, strict=True):
+                close(two, one, 1e-10)
+                assert three is four and np.array_equal(two, three) and two.flags.c_contiguous
+        with pytest.raises(lw.ArgumentError, match=r"out\[5\] must be a float64 array of shape \(2, 3, 1, 6, 3\)"):
+            lw.constrained_dynamics_derivatives(arm, q, v, tau, plane, *rest, out=(*out[:5], out[0]))
+    with pytest.raises(lw.ArgumentError, match=r"v\[0, 0, 0\] \(joint 'joint1'\) is nan"):
+        lw.constrained_dynamics_derivatives(arm, q, np.full_like(v, np.nan), tau, plane)
 
 
 def test_pinocchio_agrees() -> None:

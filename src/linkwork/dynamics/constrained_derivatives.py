@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.batches import put_into
-from linkwork.compiled.arrays import TracedArray
+from linkwork.batches import all_converted, put_into
+from linkwork.compiled.arrays import TracedArray, is_traced
 from linkwork.compiled.tracing import Shape
 from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, as_batch
@@ -37,8 +37,8 @@ from linkwork.dynamics.derivatives import (
     frame_velocity_derivatives,
 )
 from linkwork.dynamics.dynamics import forward_dynamics
-from linkwork.dynamics.held import HeldBy, held_by, loads_of
-from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity, jacobian
+from linkwork.dynamics.held import HeldBy, conditions, held_by, loads_of, one_by_one
+from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity, jacobian, neutral
 from linkwork.dynamics.operational import operational_inertia_inverse
 from linkwork.engine.mode import current_form
 from linkwork.model.constraints import Constraint
@@ -50,6 +50,11 @@ if TYPE_CHECKING:
 
 MOST_WHOLE = 9
 """Degrees of freedom up to which one kernel is made: its time of compilation grows faster than their square."""
+
+MOST_JOINED = 70
+"""Bodies times pairs of frames up to which what constraints do is one kernel: two feet of a humanoid, 25,000
+instructions; four frames would be more than twice as many.
+"""
 
 Responses = Callable[[Any, Any], tuple[Any, Any, Any, Any]]
 """(forces (..., nv), wrenches on bodies) -> a, da_dq, da_dv and M⁻¹ of the tree under them."""
@@ -127,6 +132,14 @@ def constrained_dynamics_derivatives(
         answer = kernel.converted(out, *values, *fixed)
         if answer is not None:
             return ConstrainedDerivatives(*answer)
+    elif _is_joined(held):
+        given = [q, v, tau, f_ext]
+        found = _joined_quickly(held, given, settings, stabilisation is not None)
+        if found is None:
+            found = _joined_quickly(held, all_converted(given, out), settings, stabilisation is not None)
+        if found is not None:
+            apart = {"q": q, "v": v, "tau": tau, "f_ext": f_ext}
+            return found if out is None else ConstrainedDerivatives(*put_into(out, *found, apart=apart))
     return ConstrainedDerivatives(*_checked(held, q, v, tau, f_ext, settings, stabilisation is not None, out))
 
 
@@ -162,9 +175,40 @@ def _checked(
 def _joined(
     held: HeldBy, q: Array, v: Array, tau: Array, f_ext: Array | None, settings: Array | None
 ) -> tuple[Array, ...]:
+    if _is_joined(held) and current_form() != "rolled":
+        values = [q, v, tau, *([] if f_ext is None else [f_ext]), held.placements, _or_zeros(settings)]
+        found, _, fine = _held_kernel(held, f_ext is not None, settings is not None).attempt(values)
+        if fine.all():
+            return _closed(held, q, v, tau, found)
     solver = JoinedSolver(held.name, 0.0, "constrained_dynamics_derivatives")
     solver.advice = "Leave out what is redundant"
     return _text(held, q, v, tau, f_ext, held.placements, settings, solver)
+
+
+def _is_joined(held: HeldBy) -> bool:
+    """Whether a kernel finds what constraints do, and how that varies, beside the derivatives of a larger tree."""
+    size = len(held.model.bodies) * len(held.a)
+    return held.whole and held.couplings is None and not _is_whole(held) and size <= MOST_JOINED
+
+
+def _joined_quickly(
+    held: HeldBy, given: Sequence[Any], settings: Array, stabilised: bool
+) -> ConstrainedDerivatives | None:
+    """The same for plain arrays, which code checks; None for others, and for states that it leaves."""
+    q, v, tau, f_ext = given
+    values = (q, v, tau) if f_ext is None else (q, v, tau, f_ext)
+    found = _held_kernel(held, f_ext is not None, stabilised).quick(None, *values, held.placements, settings)
+    return None if found is None else _closed(held, q, v, tau, found)
+
+
+def _closed(held: HeldBy, q: Array, v: Array, tau: Array, found: Sequence[Array]) -> ConstrainedDerivatives:
+    """From what the kernel has found."""
+    loads, *around = found
+    nv = held.model.nv
+    free = np.empty((3, *loads.shape[:-2], nv, nv))
+    forward_dynamics_derivatives(held.model, q, v, tau, loads, out=(free[0], free[1], free[2]))
+    solver = JoinedSolver(held.name, 0.0, "constrained_dynamics_derivatives")
+    return _with_constraints(held, Around(*around), free, solver)
 
 
 def _is_whole(held: HeldBy) -> bool:
@@ -252,11 +296,57 @@ def derivatives_of(
     couplings = as_couplings(held.model, held.constraints)
     if couplings is not None:
         return _of_couplings(held, couplings, q, tau, f_ext, sizes, settings, solver, responses)
-    model, ends = held.model, held.ends
-    nv, k = model.nv, len(held.constraints)
-    places, V = forward_kinematics(model, q, ends), frame_velocity(model, q, v, ends)
+    known = _seen(held, q, v, placements, settings)
+    a, *free = responses(tau, loads_of(held, known.C, sizes, f_ext))
+    return _with_constraints(held, _around(held, q, v, a, sizes, placements, settings, known), free, solver)
+
+
+def _with_constraints(held: HeldBy, around: Around, free: Any, solver: Solver) -> ConstrainedDerivatives:
+    """From the derivatives of the tree under constant forces of the constraints, with respect to q, v and tau: three
+    matrices, which are used up.
+    """
+    nv, k = held.model.nv, len(held.constraints)
+    free[0] = free[0] + (free[2] @ transposed(around.J)) @ around.forces_q
+    da, ds = _constrained(around.K, free, (around.c_q, around.c_v, None), solver)
+    dw = [around.units @ each for each in ds]
+    dw[0] = dw[0] + around.wrenches_q
+    return ConstrainedDerivatives(*da, *(each.reshape((*each.shape[:-2], k, 6, nv)) for each in dw))
+
+
+class Around(NamedTuple):
+    """What of constraints varies with q and v under given accelerations and forces of given sizes: rows K (..., r, nv)
+    over velocities; the Jacobian of the frames that move (..., 6m, nv), and how the forces on these vary with q; how
+    what is held at zero varies with q and with v, (..., r, nv); what takes sizes to wrenches (..., 6k, r), and how
+    wrenches vary with q besides (..., 6k, nv).
+    """
+
+    K: Any
+    J: Any
+    forces_q: Any
+    c_q: Any
+    c_v: Any
+    units: Any
+    wrenches_q: Any
+
+
+class _Seen(NamedTuple):
+    """Where the constraints' frames are, how they move, and the rows over their motions, together and of each."""
+
+    places: Any
+    V: Any
+    C: Any
+    rows: Any
+
+
+def _seen(held: HeldBy, q: Any, v: Any, placements: Any, settings: Any) -> _Seen:
+    places, V = forward_kinematics(held.model, q, held.ends), frame_velocity(held.model, q, v, held.ends)
     C, _, rows = seen(held, q, places, V, None, placements, settings)
-    a, a_q, a_v, mobility = responses(tau, loads_of(held, C, sizes, f_ext))
+    return _Seen(places, V, C, rows)
+
+
+def _around(held: HeldBy, q: Any, v: Any, a: Any, sizes: Any, placements: Any, settings: Any, known: _Seen) -> Around:
+    model, ends = held.model, held.ends
+    places, V, C, rows = known
     J = jacobian(model, q, ends)
     moving = [6 * end + row for end, body in enumerate(held.bodies) if body for row in range(6)]
     Jm = J[..., moving, :]
@@ -266,27 +356,69 @@ def derivatives_of(
     change = variations(held, q, places, V, A, placements, settings, sizes)
     c_q = change.rates_places @ Jm + change.rates_motions @ V_q[..., moving, :] + C @ A_q + change.rates_q
     c_v = change.rates_motions @ Jm + C @ A_v
-    a_q = a_q + mobility @ (transposed(J) @ (change.forces_places @ Jm))
-    K = C @ J
-    da, ds = _constrained(K, [a_q, a_v, mobility], [c_q, c_v, None], mobility, solver)
-    units = unit_wrenches(held, rows)
-    dw = [units @ each for each in ds]
-    dw[0] = dw[0] + change.wrenches_places @ Jm
-    return ConstrainedDerivatives(*da, *(each.reshape((*each.shape[:-2], k, 6, nv)) for each in dw))
+    forces_q = (change.forces_places @ Jm)[..., moving, :]
+    return Around(C @ J, Jm, forces_q, c_q, c_v, unit_wrenches(held, rows), change.wrenches_places @ Jm)
+
+
+def _held_kernel(held: HeldBy, loaded: bool, stabilised: bool) -> CompiledFunction:
+    """A kernel for the wrenches on bodies, and all that is around constraints under them."""
+    model, nv, k = held.model, held.model.nv, len(held.constraints)
+
+    def text(q: Any, v: Any, tau: Any, placements: Any, settings: Any, f_ext: Any = None) -> Any:
+        given = settings if stabilised else None
+        sizes = sizes_of(held, q, v, tau, f_ext, placements, given, TracedSolver(held.name, 0.0))
+        known = _seen(held, q, v, placements, given)
+        loads = loads_of(held, known.C, sizes, f_ext)
+        a = forward_dynamics(model, q, v, tau, loads)
+        return loads, *_around(held, q, v, a, sizes, placements, given, known)
+
+    def made() -> CompiledFunction:
+        from linkwork.compiled.law import law
+
+        r, moving = _size(held), 6 * sum(map(bool, held.bodies))
+        shapes: dict[str, Shape] = {"q": (model.nq,), "v": (nv,), "tau": (nv,)}
+        if loaded:
+            shapes["f_ext"] = (len(model.bodies), 6)
+        shapes |= {"placements": held.placements.shape, "settings": (3,)}
+        around = [(r, nv), (moving, nv), (moving, nv), (r, nv), (r, nv), (6 * k, r), (6 * k, nv)]
+        results = [(len(model.bodies), 6), *around]
+        return law("around_constraints", text, shapes, results, model, held.frames, held.kinds, loaded, stabilised)
+
+    return held.kept_law(("around", loaded, stabilised), made)
+
+
+def _or_zeros(settings: Array | None) -> Array:
+    return np.zeros(3) if settings is None else settings
+
+
+def _size(held: HeldBy) -> int:
+    """How many motions the constraints hold."""
+    places, still = np.stack([np.eye(4)] * len(held.ends)), np.zeros((len(held.ends), 6))
+    found = one_by_one(held, conditions(held, neutral(held.model), places, still, None, held.placements, None))
+    return sum(rates.shape[-1] for rates in found[1])
 
 
 def _constrained(
-    K: Array, free: Sequence[Array], asked: Sequence[Array | None], mobility: Array, solver: Solver
-) -> tuple[list[Array], list[Array]]:
+    K: Array, free: Any, asked: Sequence[Array | None], solver: Solver
+) -> tuple[Sequence[Array], Sequence[Array]]:
     """Derivatives of accelerations and of the sizes of forces, from those of the tree under constant forces and of what
     the constraints ask for, each with respect to q, v and tau.
     """
-    answers = mobility @ transposed(K)
+    answers = free[2] @ transposed(K)
     nv = K.shape[-1]
-    right = [-(K @ x) if c is None else -c - K @ x for x, c in zip(free, asked, strict=True)]
-    all_sizes = solver.columns(K @ answers, np.concatenate(right, axis=-1))
-    ds = [all_sizes[..., k * nv : (k + 1) * nv] for k in range(len(free))]
-    return [x + answers @ own for x, own in zip(free, ds, strict=True)], ds
+    if is_traced(answers):
+        right = [-(K @ x) if c is None else -c - K @ x for x, c in zip(free, asked, strict=True)]
+        all_sizes = solver.columns(K @ answers, np.concatenate(right, axis=-1))
+        ds = [all_sizes[..., k * nv : (k + 1) * nv] for k in range(len(free))]
+        return [x + answers @ own for x, own in zip(free, ds, strict=True)], ds
+    every = free if isinstance(free, np.ndarray) else np.stack(free)
+    rates = K @ every
+    for own, c in zip(rates, asked, strict=True):
+        if c is not None:
+            own += c
+    sizes = solver.columns(K @ answers, -rates)
+    every += answers @ sizes
+    return list(every), list(sizes)
 
 
 def _of_couplings(
@@ -299,5 +431,5 @@ def _of_couplings(
     asked: list[Any] = [None, None, None]
     if settings is not None:
         asked = [settings[1] * K, settings[0] * K, None]  # joints of one number each: q moves as v does
-    da, ds = _constrained(K, [a_q, a_v, mobility], asked, mobility, solver)
+    da, ds = _constrained(K, [a_q, a_v, mobility], asked, solver)
     return ConstrainedDerivatives(*da, *(each[..., None, :] * couplings.wrenches[..., None] for each in ds))
