@@ -11,7 +11,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import linearising
-from linkwork.dynamics import held
+from linkwork.dynamics import call, held
 from linkwork.engine.plans import Task, planner
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.simulation.rollouts import steps
@@ -141,6 +141,43 @@ def test_a_plain_step_is_linearised_alike_however_it_is_called(most: int, monkey
         lw.linearise(model, q[0], [1e200, 0.0], tau, dt=0.02)
     with pytest.raises(lw.ArgumentError, match="a tuple of 2 arrays, one for each result, not a tuple of 3"):
         lw.linearise(model, q[0], v[0], tau, dt=0.02, out=(first[0].A,) * 3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("most", [20, 0])
+def test_a_driven_step_is_served_with_the_same_bits(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before any other function has been served, too."""
+    monkeypatch.setattr(MANY, most)
+    monkeypatch.setattr(call, "served", call._nothing)
+    model = lw.mechanisms.serial_chain(2)
+    q, v = lw.random_state(model, 1, shape=3)
+    tau, target, forces = np.full(model.nv, 0.5), np.array([0.3, -0.2]), np.ones((2, 6))
+    driven: list[dict[str, Any]] = [
+        {},
+        {"kd": 2},
+        {"q_target": target, "kp": 3.0, "kd": np.array([1.0, 2.0]), "v_target": 0.5 * target, "f_ext": forces},
+    ]
+    for options in driven:
+        with lw.interpreted():
+            expected = lw.linearise(model, q, v, tau, dt=0.02, **options)
+        for given in ((q, v), (q[0], v[0])):
+            lw.linearise(model, *given, tau, dt=0.02, **options)
+        with monkeypatch.context() as patch:
+            patch.setattr(linearise_module, "asked_of", None)  # what is served asks for nothing more
+            many = lw.linearise(model, q, v, tau, dt=0.02, out=lw.Linearised(*map(np.empty_like, expected)), **options)
+            one = lw.linearise(model, q[1].tolist(), v[1], tau, dt=0.02, **options)
+        for wanted, all_of_them, alone in zip(expected, many, one, strict=True):
+            assert np.array_equal(all_of_them, wanted) and np.array_equal(alone, wanted[1])
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"q_target": target}, "q_target needs kp"),
+        ({"kp": 3.0}, "kp needs q_target"),
+        ({"v_target": target}, "v_target needs kd"),
+        ({"q_target": target[:1], "kp": 3.0}, r"q_target must have shape \(..., 2\)"),
+        ({"kd": np.nan}, r"kd\[0\] .* is nan"),
+        ({"q_target": many.A[0, 0, :2], "kp": 3.0, "out": many}, r"out\[0\] must not overlap q_target"),
+    ]
+    for options, words in wrong:
+        with pytest.raises(lw.ArgumentError, match=words):
+            lw.linearise(model, q, v, tau, dt=0.02, **options)
 
 
 def test_a_step_held_by_the_models_own_constraints_is_linearised_for_its_own_time() -> None:
