@@ -14,7 +14,7 @@ from linkwork.algorithms import linearising
 from linkwork.dynamics import call, held
 from linkwork.engine.plans import Task, planner
 from linkwork.engine.trace.interpreter import evaluate
-from linkwork.simulation.rollouts import steps
+from linkwork.simulation.rollouts import gradients, steps
 from programs import evaluated
 from strategies import Array, close
 
@@ -235,6 +235,18 @@ def test_a_loss_is_pulled_back_through_a_rollout(checkpoints: int | None) -> Non
                 ends.append(loss(moved))
             numeric[i] = (ends[0] - ends[1]) / (2.0 * h)
         close(found.ravel(), numeric, 3e-8)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 5])
+def test_states_that_are_all_kept_are_not_done_again(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    q, v = lw.random_state(CHAIN, 3)
+    with lw.interpreted():
+        found = lw.rollout(CHAIN, q, v, dt=0.01, steps=steps)
+        expected = found.pullback(np.ones_like(found.v), checkpoints=1)
+        runs, states = [], gradients._states
+        monkeypatch.setattr(gradients, "_states", lambda *given: runs.append(given) or states(*given))  # type: ignore[func-returns-value]
+        again = found.pullback(np.ones_like(found.v), checkpoints=max(1, steps))
+    assert len(runs) == 1 and np.array_equal(again.q, expected.q) and np.array_equal(again.v, expected.v)
 
 
 def test_a_target_has_its_gradient_in_the_tangent_space() -> None:
