@@ -177,6 +177,26 @@ def test_at_kinks_derivatives_are_finite() -> None:
         assert np.array_equal(chosen([2.0, -1.0]), np.diag([4.0, -1.0]))
 
 
+@pytest.mark.parametrize(
+    ("text", "x", "slope"),
+    [
+        (lambda x: np.where(x != 0.0, np.sin(x) / x, 1.0), 0.0, 0.0),
+        (lambda x: np.where(x != 0.0, (1.0 / x) * x * x, 2.0 * x), 0.0, 2.0),
+        (lambda x: np.where(x > 0.0, x * np.sqrt(x), x), -1.0, 1.0),
+        (lambda x: np.where(x > 0.0, np.log(x), x), 0.0, 1.0),
+        (lambda x: np.where(x < 700.0, np.exp(x), x), 1000.0, 1.0),
+        (lambda x: np.where(x > 0.0, x**-0.5, x), 0.0, 1.0),
+        (lambda x: np.where(x > 0.0, 1.0 / np.clip(x, 0.0, 1.0) ** 2, x), -1.0, 1.0),
+        (lambda x: np.where(x != 0.0, np.sin(x) / x, 1.0), 2.0, (2.0 * np.cos(2.0) - np.sin(2.0)) / 4.0),
+    ],
+)
+def test_what_is_not_selected_may_be_no_number(text: Any, x: float, slope: float) -> None:
+    """Zero times an infinite rate must not come back from the branch that is not taken."""
+    with lw.interpreted():
+        close(lw.vjp(text, x=())(x, 1.0)[1][0], slope, 1e-15)
+        close(lw.jvp(text, x=())(x, 1.0)[1], slope, 1e-15)
+
+
 def test_constrained_dynamics_and_solvers_are_differentiated() -> None:
     builder = lw.Builder("pair")
     solid = {"mass": 1.0, "inertia": (0.1, 0.2, 0.15), "com": (0.1, 0.0, 0.2)}

@@ -11,10 +11,10 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import linearising
-from linkwork.dynamics import held
+from linkwork.dynamics import call, held
 from linkwork.engine.plans import Task, planner
 from linkwork.engine.trace.interpreter import evaluate
-from linkwork.simulation.rollouts import steps
+from linkwork.simulation.rollouts import gradients, steps
 from programs import evaluated
 from strategies import Array, close
 
@@ -143,6 +143,43 @@ def test_a_plain_step_is_linearised_alike_however_it_is_called(most: int, monkey
         lw.linearise(model, q[0], v[0], tau, dt=0.02, out=(first[0].A,) * 3)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("most", [20, 0])
+def test_a_driven_step_is_served_with_the_same_bits(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before any other function has been served, too."""
+    monkeypatch.setattr(MANY, most)
+    monkeypatch.setattr(call, "served", call._nothing)
+    model = lw.mechanisms.serial_chain(2)
+    q, v = lw.random_state(model, 1, shape=3)
+    tau, target, forces = np.full(model.nv, 0.5), np.array([0.3, -0.2]), np.ones((2, 6))
+    driven: list[dict[str, Any]] = [
+        {},
+        {"kd": 2},
+        {"q_target": target, "kp": 3.0, "kd": np.array([1.0, 2.0]), "v_target": 0.5 * target, "f_ext": forces},
+    ]
+    for options in driven:
+        with lw.interpreted():
+            expected = lw.linearise(model, q, v, tau, dt=0.02, **options)
+        for given in ((q, v), (q[0], v[0])):
+            lw.linearise(model, *given, tau, dt=0.02, **options)
+        with monkeypatch.context() as patch:
+            patch.setattr(linearise_module, "asked_of", None)  # what is served asks for nothing more
+            many = lw.linearise(model, q, v, tau, dt=0.02, out=lw.Linearised(*map(np.empty_like, expected)), **options)
+            one = lw.linearise(model, q[1].tolist(), v[1], tau, dt=0.02, **options)
+        for wanted, all_of_them, alone in zip(expected, many, one, strict=True):
+            assert np.array_equal(all_of_them, wanted) and np.array_equal(alone, wanted[1])
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"q_target": target}, "q_target needs kp"),
+        ({"kp": 3.0}, "kp needs q_target"),
+        ({"v_target": target}, "v_target needs kd"),
+        ({"q_target": target[:1], "kp": 3.0}, r"q_target must have shape \(..., 2\)"),
+        ({"kd": np.nan}, r"kd\[0\] .* is nan"),
+        ({"q_target": many.A[0, 0, :2], "kp": 3.0, "out": many}, r"out\[0\] must not overlap q_target"),
+    ]
+    for options, words in wrong:
+        with pytest.raises(lw.ArgumentError, match=words):
+            lw.linearise(model, q, v, tau, dt=0.02, **options)
+
+
 def test_a_step_held_by_the_models_own_constraints_is_linearised_for_its_own_time() -> None:
     builder = lw.Builder("held")
     builder.add_body("bob", joint=lw.joints.Revolute("y"), mass=1.0, com=(0.0, 0.0, -1.0))
@@ -198,6 +235,18 @@ def test_a_loss_is_pulled_back_through_a_rollout(checkpoints: int | None) -> Non
                 ends.append(loss(moved))
             numeric[i] = (ends[0] - ends[1]) / (2.0 * h)
         close(found.ravel(), numeric, 3e-8)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 5])
+def test_states_that_are_all_kept_are_not_done_again(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    q, v = lw.random_state(CHAIN, 3)
+    with lw.interpreted():
+        found = lw.rollout(CHAIN, q, v, dt=0.01, steps=steps)
+        expected = found.pullback(np.ones_like(found.v), checkpoints=1)
+        runs, states = [], gradients._states
+        monkeypatch.setattr(gradients, "_states", lambda *given: runs.append(given) or states(*given))  # type: ignore[func-returns-value]
+        again = found.pullback(np.ones_like(found.v), checkpoints=max(1, steps))
+    assert len(runs) == 1 and np.array_equal(again.q, expected.q) and np.array_equal(again.v, expected.v)
 
 
 def test_a_target_has_its_gradient_in_the_tangent_space() -> None:

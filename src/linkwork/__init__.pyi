@@ -13,7 +13,6 @@ from linkwork.compiled.derivatives import vjp as vjp
 from linkwork.dynamics.actuators import actuator_torques as actuator_torques
 from linkwork.dynamics.constrained import constrained_dynamics as constrained_dynamics
 from linkwork.dynamics.constrained import constrained_dynamics_and_reactions as constrained_dynamics_and_reactions
-from linkwork.dynamics.constrained_derivatives import ConstrainedDerivatives as ConstrainedDerivatives
 from linkwork.dynamics.constrained_derivatives import (
     constrained_dynamics_derivatives as constrained_dynamics_derivatives,
 )
@@ -37,6 +36,7 @@ from linkwork.dynamics.dynamics import mass_matrix as mass_matrix
 from linkwork.dynamics.dynamics import momentum as momentum
 from linkwork.dynamics.dynamics import nonlinear_effects as nonlinear_effects
 from linkwork.dynamics.evaluate import evaluate as evaluate
+from linkwork.dynamics.held_derivatives import ConstrainedDerivatives as ConstrainedDerivatives
 from linkwork.dynamics.impacts import impact as impact
 from linkwork.dynamics.inverse_kinematics import IKResult as IKResult
 from linkwork.dynamics.inverse_kinematics import inverse_kinematics as inverse_kinematics

@@ -26,6 +26,8 @@ _MOST_ITERATIONS = 100
 _COMPILED_ITERATIONS = 8
 _WELL_CONDITIONED = 1e-7
 """Relative to the largest diagonal entry: a smaller pivot means that the rank must be determined."""
+_REDUNDANT = 1e-11
+"""Relative to the largest diagonal entry: a smaller number means a motion that no constraint holds."""
 
 
 Arrays = tuple[Array, ...]
@@ -161,7 +163,7 @@ class JoinedSolver(Solver):
         if not self.proximal:
             largest = diagonal.max(axis=-1)
             if not _well_conditioned(matrix, largest):
-                ranks = np.linalg.matrix_rank(matrix, hermitian=True, tol=1e-11 * largest)
+                ranks = np.linalg.matrix_rank(matrix, hermitian=True, tol=_REDUNDANT * largest)
                 if (ranks < size).any():
                     raise SingularError(
                         f"{self.function}: the constraints {self.names} hold {size} motions, of which only "
@@ -174,7 +176,13 @@ class JoinedSolver(Solver):
         return np.asarray(sizes, dtype=np.float64)
 
     def columns(self, matrix: Array, right: Array) -> Array:
+        if self.proximal:
+            return self.inverse(matrix) @ right
         return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
+
+    def inverse(self, matrix: Array) -> Array:
+        """That of a symmetric matrix, as far as it has one."""
+        return np.asarray(np.linalg.pinv(matrix, rcond=_REDUNDANT, hermitian=True), dtype=np.float64)
 
     def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
         a, reactions, forces = self._by_steps(found, step)

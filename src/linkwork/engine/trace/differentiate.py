@@ -5,9 +5,10 @@ Both run over any scalars. Over values that are being traced they write the deri
 fold, so that structural zeros cost nothing. Reverse mode takes no more than four instructions in all for each
 instruction of the function.
 
-A selection (``less``) has the derivative of the selected operand; for the others see ``spatial.rates``. A call of code
-with loops has a call of its derivatives (``derive_loops``). Repeats and operations on rows are recomputed and have no
-derivative: a text declares by ``varying_as`` what a result varies as.
+A selection (``less``) has the derivative of the selected operand, whatever the other one is, 1 / 0 for instance; for
+the other operations see ``spatial.rates``. A call of code with loops has a call of its derivatives (``derive_loops``).
+Repeats and operations on rows are recomputed and have no derivative: a text declares by ``varying_as`` what a result
+varies as.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ def pulled(
     for n in program.root.order:
         if program.operations[n] != "store":
             values[n] = _value(program, n, values, arguments, kept)
+    doubtful = _doubtful(program)
     gradients = []
     for cotangent in cotangents:
         adjoint: dict[int, Scalar] = {}
@@ -87,7 +89,7 @@ def pulled(
             elif operation == "part":
                 add(weights.setdefault(operands[0], {}), detail, adjoint[n])
             elif operation in ARITHMETIC:
-                pull(program, n, values, adjoint)
+                pull(program, n, values, adjoint, n in doubtful)
             elif operation == "final":
                 raise _no_derivative()
         gradients.append(gradient)
@@ -212,8 +214,10 @@ def change_of(program: Program, n: int, values: dict[int, Scalar], change: dict[
     return total
 
 
-def pull(program: Program, n: int, values: dict[int, Scalar], adjoint: dict[int, Scalar]) -> None:
-    """Propagate the adjoint of an instruction to its operands."""
+def pull(
+    program: Program, n: int, values: dict[int, Scalar], adjoint: dict[int, Scalar], doubtful: bool = False
+) -> None:
+    """Propagate the adjoint of an instruction to its operands; if its rates may be infinite, an adjoint of 0 as 0."""
     operation, operands, own = program.operations[n], program.operands[n], adjoint[n]
     given = [_of(x, values) for x in operands]
     if operation == "varying_as":
@@ -225,7 +229,52 @@ def pull(program: Program, n: int, values: dict[int, Scalar], adjoint: dict[int,
         return
     for x, rate in zip(operands, RATES[operation], strict=True):
         if type(x) is int:
-            add(adjoint, x, rate(*given, values[n]) * own)
+            more = rate(*given, values[n]) * own
+            add(adjoint, x, where_less(own, 0.0, more, where_less(0.0, own, more, own)) if doubtful else more)
+
+
+_FINITE = frozenset("mul sin cos atan2 tanh arcsinh cbrt hypot rint floor ceil trunc".split())
+_OF_RATE_ONE = frozenset(("add", "sub", "neg", "varying_as"))
+_RISKY = frozenset(RATES) - _FINITE - _OF_RATE_ONE
+"""What may be infinite or no number of finite operands: a quotient, a logarithm, a root, what grows exponentially."""
+
+
+def _doubtful(program: Program) -> set[int]:
+    """Instructions that results depend on through selections alone, and whose rates may not be finite where they are
+    not selected: 0 times such a rate would be no number.
+    """
+    order, operations, operands = program.root.order, program.operations, program.operands
+    wild: set[int] = set()  # may be infinite, or no number
+    for n in order:
+        if operations[n] in ARITHMETIC:
+            used = operands[n][2:] if operations[n] == "less" else operands[n]
+            base = used[0] if operations[n] == "pow" else used[-1]
+            risky = operations[n] in _RISKY and not _guarded(program, base)
+            if risky or any(type(x) is int and x in wild for x in used):
+                wild.add(n)
+    if not wild:
+        return wild
+    plain: set[int] = set()  # needed whatever is selected
+    for n in reversed(order):
+        if operations[n] != "less" and (operations[n] not in ARITHMETIC or n in plain):
+            plain.update(x for x in operands[n] if type(x) is int)
+    return {n for n in wild if n not in plain and operations[n] != "less" and operations[n] not in _OF_RATE_ONE}
+
+
+def _guarded(program: Program, x: Operand) -> bool:
+    """Whether a constant other than 0 stands in for an operand, or for what it is the root of, if need be."""
+    while type(x) is int and program.operations[x] == "sqrt":
+        x = program.operands[x][0]
+    constants: list[Operand] = []
+    ends, known = [x], set()
+    while ends:
+        x = ends.pop()
+        if type(x) is not int:
+            constants.append(x)
+        elif program.operations[x] == "less" and x not in known:
+            known.add(x)
+            ends += program.operands[x][2:]
+    return len(constants) > 0 and 0.0 not in constants
 
 
 def add(adjoint: dict[int, Scalar], x: Operand, more: Scalar) -> None:

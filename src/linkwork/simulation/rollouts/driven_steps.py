@@ -11,11 +11,11 @@ from linkwork.algorithms import STEP_PARTS, step_forces
 from linkwork.compiled.arrays import array_of, is_traced, traced
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.constrained_derivatives import Responses, derivatives_of, pulls_of, sizes_of
 from linkwork.dynamics.constraint_solvers import JoinedSolver, TracedSolver
 from linkwork.dynamics.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import HeldBy, held_by
+from linkwork.dynamics.held_derivatives import Responses, derivatives_of, pulls_of, sizes_of
 from linkwork.dynamics.traced import traced_call
 from linkwork.engine.trace.differentiate import pushed
 from linkwork.model.model import Model

@@ -89,11 +89,14 @@ def pulled_back(job: Job, weights: Sequence[Array | None], of_cost: Array, check
         sums_of["q_target"] = np.zeros((*job.parts["q_target"].shape[:2], model.nv))
     span = max(1, ceil(sqrt(steps)) if checkpoints is None else ceil(steps / integer("checkpoints", checkpoints, 1)))
     starts = _states(job, 0, job.q, job.v, steps, span)
+    every_state = None
+    if span == 1:  # nothing has to be done again
+        every_state, span = starts, max(1, steps)
     adjoint = [np.zeros((n, model.nv)), np.zeros((n, model.nv))]
     for block in reversed(range(ceil(steps / span))):
         first = block * span
         count = min(span, steps - first)
-        inside = _states(job, first, starts[0][:, block], starts[1][:, block], count, 1)
+        inside = every_state or _states(job, first, starts[0][:, block], starts[1][:, block], count, 1)
         inside = [np.ascontiguousarray(array.swapaxes(0, 1)) for array in inside]  # steps come first
         for k in reversed(range(count)):
             now = first + k

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from linkwork.dynamics.arguments import Array, as_array, check_model
 from linkwork.dynamics.constrained import constrained_dynamics
 from linkwork.dynamics.constrained_derivatives import MOST_WHOLE
 from linkwork.dynamics.derivatives import Two
+from linkwork.engine import mode
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
@@ -113,28 +115,32 @@ def linearise(
     """
     check_model(model)
     step = dt if type(dt) is float and 0.0 < dt < inf else seconds("dt", dt)
-    plain = (  # a step with nothing but the model's own parameters, some of them switched off
-        q_target is kp is v_target is kd is f_ext is parameters is stabilisation is None
+    plain = (  # a step with nothing but the model's own parameters, some of them switched off, and its drive
+        parameters is stabilisation is None
         and (torque is None and contacts is None and inertias is armature is placements is None)
         and type(damping) is type(friction) is type(springs) is type(effort_limits) is bool
         and (constraints is None or (type(constraints) is tuple and not constraints))
         and (joint_limits is False and type(proximal) is float and not proximal)
     )
+    drive: Mapping[str, Any] | None = _NOTHING
+    if not (q_target is kp is v_target is kd is f_ext is None):
+        drive = _rows(model, {"q_target": q_target, "kp": kp, "v_target": v_target, "kd": kd, "f_ext": f_ext})
     memo: dict[Any, Any] = model._memo.derived
-    key: tuple[Any, ...] = ("linearise", tau is None, damping, friction, springs, effort_limits)
+    key: tuple[Any, ...] = ("linearise", tau is None, damping, friction, springs, effort_limits, *(drive or ()))
     if constraints is None and model.constraints:
         key = (*key, step)  # the time step is a constant in the code that stabilises constraints
-    served: _Served | None = memo.get(key) if plain else None
-    if served is not None:
+    served: _Served | None = memo.get(key) if plain and drive is not None else None
+    if served is not None and drive is not None:
         made = call.tuples(Linearised)
-        answer = served(out, q, v, tau, step)
+        answer = served(out, q, v, tau, step, drive)
         if answer is not None:
-            choices = (dt, *key[2:6], constraints)
-            arguments = served.arguments(None, None, None, step, tau is not None)
-            call.keep_route(linearise, model._memo.quick, (q, v, tau), choices, served.holder, arguments, made)
+            if not drive:
+                choices = (dt, *key[2:6], constraints)
+                arguments = served.arguments(None, None, None, step, tau is not None, drive)
+                call.keep_route(linearise, model._memo.quick, (q, v, tau), choices, served.holder, arguments, made)
             return made(answer)
         q_, v_, tau_ = all_converted((q, v, tau), out)
-        answer = served(out, q_, v_, tau_, step)
+        answer = served(out, q_, v_, tau_, step, drive)
         if answer is not None:
             return made(answer)
     check_not_traced("lw.linearise", q, v, tau)
@@ -163,8 +169,8 @@ def linearise(
     asked.check_finite()
     into = None if out is None else _into(out, asked, {"q": q, "v": v, "tau": tau, **given, **data})
     A, B, holder = linearised(asked.job, into)
-    kept = plain and current_form() == "auto" and len(asked.job) > 0
-    if kept and holder is not None and not (forces is not None and without_effort(model)):
+    kept = plain and drive is not None and current_form() == "auto" and len(asked.job) > 0
+    if kept and holder is not None and not ((forces is not None or drive) and without_effort(model)):
         memo[key] = _Served(asked.job, *holder)
     if out is not None and into is not None:
         for target, found in zip(into, (A, B), strict=True):
@@ -190,25 +196,48 @@ Code = tuple[Holder, Sequence[str]]
 
 
 class _Served:
-    """Serves plain arrays, or returns None, with all arguments but q, v, tau and dt as in a job."""
+    """Serves plain arrays, or returns None, with all arguments but q, v, tau, dt and the drive as in a job."""
 
     def __init__(self, job: Job, holder: Holder, names: Sequence[str]) -> None:
         same: dict[str, Any] = {name: array[0, 0].copy() for name, array in job.parts.items()}
         same |= {"q": None, "v": None, "tau": np.zeros(job.model.nv)}
         self.holder, self._fixed = holder, [same[name] for name in names]
-        self._places = [names.index(name) for name in ("q", "v", "tau", "dt")]
+        self._code = partial(mode.served(), holder)
+        self._places = {name: place for place, name in enumerate(names)}
 
-    def arguments(self, q: Any, v: Any, tau: Any, dt: float, driven: bool) -> list[Any]:
+    def arguments(self, q: Any, v: Any, tau: Any, dt: float, driven: bool, drive: Mapping[str, Any]) -> list[Any]:
         """The arguments of the code; without ``driven``, tau is zero."""
-        found = self._fixed.copy()
-        at_q, at_v, at_tau, at_dt = self._places
-        found[at_q], found[at_v], found[at_dt] = q, v, dt
+        found, places = self._fixed.copy(), self._places
+        found[places["q"]], found[places["v"]], found[places["dt"]] = q, v, dt
         if driven:
-            found[at_tau] = tau
+            found[places["tau"]] = tau
+        for name, value in drive.items():
+            found[places[name]] = value
         return found
 
-    def __call__(self, out: Any, q: Any, v: Any, tau: Any, dt: float) -> Any:
-        return call.served(self.holder, out, *self.arguments(q, v, tau, dt, tau is not None))
+    def __call__(self, out: Any, q: Any, v: Any, tau: Any, dt: float, drive: Mapping[str, Any]) -> Any:
+        return self._code(out, *self.arguments(q, v, tau, dt, tau is not None, drive))
+
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+def _rows(model: Model, given: Mapping[str, Any]) -> dict[str, Array] | None:
+    """What is given of targets, gains and external forces, the same for all states: a row of each as code takes it;
+    None if it takes a closer look.
+    """
+    found: dict[str, Array] = {}
+    for name, value in given.items():
+        if value is None:
+            continue
+        if type(value) in (float, int, np.float64) and name in ("kp", "kd"):
+            found[name] = np.full(model.nv, value, dtype=np.float64)
+        elif type(value) is np.ndarray and value.dtype == np.float64 and value.ndim == 1 + (name == "f_ext"):
+            found[name] = value
+        else:
+            return None
+    complete = ("q_target" in found) == ("kp" in found) and ("kd" in found or "v_target" not in found)
+    return found if complete else None
 
 
 def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | None]:

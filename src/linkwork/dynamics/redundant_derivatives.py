@@ -1,0 +1,81 @@
+"""How dynamics under redundant constraints varies with q: that of the smallest forces, in directions that turn."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.constraint_solvers import JoinedSolver
+from linkwork.dynamics.constraint_variations import seen, unit_wrenches, variations
+from linkwork.dynamics.coupled_joints import as_couplings
+from linkwork.dynamics.derivatives import (
+    forward_dynamics_derivatives,
+    frame_velocity_derivatives,
+    inverse_dynamics_derivatives,
+    mass_matrix_inverse,
+)
+from linkwork.dynamics.dynamics import forward_dynamics
+from linkwork.dynamics.held import HeldBy, loads_of
+from linkwork.dynamics.held_derivatives import ConstrainedDerivatives, Seen, derivatives_of, seen_frames, sizes_of
+from linkwork.dynamics.kinematics import frame_acceleration, jacobian
+from linkwork.spatial.small_matrices import times, transposed
+
+_CONFLICT = 1e-9
+"""Of what constraints ask for: more of it that they cannot do is a conflict, not rounding."""
+
+
+@np.errstate(all="ignore")  # what is not finite is said by the solver
+def of_redundant(
+    held: HeldBy, q: Array, v: Array, tau: Array, f_ext: Array | None, settings: Array | None, proximal: float
+) -> ConstrainedDerivatives:
+    """Of the smallest forces s = A⁺ b that do, or come nearest, with A = K M⁻¹ Kᵀ, N = 1 - A⁺ A and e = b - A s,
+
+        ds = A⁺ (db - dA s) + A⁺ A⁺ dA e + N dA A⁺ s
+
+    where Kᵀ N = 0, so that dA e = K M⁻¹ dKᵀ e and N dA = N dK M⁻¹ Kᵀ. ``derivatives_of`` finds the first term.
+    """
+    model, solver = held.model, JoinedSolver(held.name, proximal, "constrained_dynamics_derivatives")
+    sizes = sizes_of(held, q, v, tau, f_ext, held.placements, settings, solver)
+    motions: list[Array] = []
+
+    def responses(forces: Any, loads: Any) -> tuple[Any, Any, Any, Any]:
+        motions.append(forward_dynamics(model, q, v, forces, loads))
+        return motions[0], *forward_dynamics_derivatives(model, q, v, forces, loads)
+
+    if as_couplings(model, held.constraints) is not None:  # their rows are constant
+        return derivatives_of(held, q, v, tau, f_ext, sizes, held.placements, settings, solver, responses)
+    places, V, C, rows = known = seen_frames(held, q, v, held.placements, settings)
+    J = jacobian(model, q, held.ends)
+    K = C @ J
+    answers = mass_matrix_inverse(model, q) @ transposed(K)
+    inverse = solver.inverse(K @ answers)
+    N = np.eye(sizes.shape[-1]) - inverse @ (K @ answers)
+    sizes = sizes - times(N, sizes)  # in a conflict the iteration leaves some
+    found = derivatives_of(held, q, v, tau, f_ext, sizes, held.placements, settings, solver, responses)
+    A = frame_acceleration(model, q, v, motions[0], held.ends)
+    b = -seen(held, q, places, V, A, held.placements, settings)[1]
+    along_q = partial(_rows_along_q, held, q, known, J)
+    of_forces, _ = along_q(times(answers, times(inverse, sizes)), sizes)
+    more, left = N @ of_forces, times(N, b)
+    if np.abs(left).max(initial=0.0) > _CONFLICT * np.abs(b).max(initial=1.0):
+        _, of_conflict = along_q(np.zeros_like(v), left)
+        more = more + inverse @ (inverse @ (transposed(answers) @ of_conflict))
+    wrenches = (unit_wrenches(held, rows) @ more).reshape(found.dw_dq.shape)
+    return found._replace(da_dq=found.da_dq + answers @ more, dw_dq=found.dw_dq + wrenches)
+
+
+def _rows_along_q(held: HeldBy, q: Array, known: Seen, J: Array, y: Array, sizes: Array) -> tuple[Array, Array]:
+    """How K y and Kᵀ s vary with q for velocities y and forces of sizes s."""
+    model, still = held.model, np.zeros_like(y)
+    moving = [6 * end + row for end, body in enumerate(held.bodies) if body for row in range(6)]
+    Jm = J[..., moving, :]
+    moved = times(J, y).reshape(known.V.shape)
+    change = variations(held, q, known.places, 0.0 * known.V, moved, held.placements, None, sizes)
+    V_q, _ = frame_velocity_derivatives(model, q, y, held.ends)
+    loads = loads_of(held, known.C, sizes, None)
+    at_rest, loaded = (inverse_dynamics_derivatives(model, q, still, still, f)[0] for f in (None, loads))
+    forces = transposed(J) @ (change.forces_places @ Jm) + at_rest - loaded
+    return change.rates_places @ Jm + known.C @ V_q, forces
