@@ -313,6 +313,29 @@ def test_arguments_without_leading_axes_go_for_every_state() -> None:
     assert alone.shape == (1, 1, MODEL.nv) and np.array_equal(alone[0, 0], wanted[0])
 
 
+def test_a_single_state_after_whole_tiles_has_the_same_bits() -> None:
+    """It is done by the code for one state, if there is any."""
+    s = state_of(MODEL, 12, (17,))
+    alone = [lw.forward_dynamics_derivatives(MODEL, s.q[k], s.v[k], s.tau[3]) for k in range(17)]
+    masses = [lw.mass_matrix(MODEL, q) for q in s.q]
+    for states in (2, 5, 9, 17, 16):
+        out = tuple(np.full((states, MODEL.nv, MODEL.nv), np.nan) for _ in range(3))
+        for _ in range(3):
+            found = lw.forward_dynamics_derivatives(MODEL, s.q[:states], s.v[:states], s.tau[3])
+            lw.forward_dynamics_derivatives(MODEL, s.q[:states], s.v[:states], s.tau[3], out=out)
+            assert np.array_equal(lw.mass_matrix(MODEL, s.q[:states]), masses[:states])
+            for k, (one, other) in enumerate(zip(found, out, strict=True)):
+                assert np.array_equal(one, [each[k] for each in alone[:states]]) and np.array_equal(one, other)
+    (entry,) = MODEL._memo.quick["mass_matrix"][1].values()
+    (tile,) = python_calls.ENTRY.indices(["tile"])
+    lanes = next(plan for key, plan in MODEL._memo.plans.items() if key[0] == "mass_matrix" and key[4] == "auto").lanes
+    assert entry.words[tile] == (lanes - 1 if lanes >= 4 else 0)
+    q = s.q.copy()
+    q[-1, 0] = np.nan
+    with pytest.raises(lw.ArgumentError, match=r"q\[16, 0\] .*is nan"):
+        lw.mass_matrix(MODEL, q)
+
+
 def test_large_results_begin_at_a_cache_line() -> None:
     s = state_of(MODEL, 10, (70,))
     for _ in range(2):

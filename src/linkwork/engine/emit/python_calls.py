@@ -36,6 +36,7 @@ ENTRY = CallFrame(
         ("ptr", "many"),  # and for one that wants threads, which takes the words for a batch and these
         ("ptr", "many_words"),
         ("i64", "states_at"),  # the position of the number of states in the words for a batch
+        ("i64", "tile"),  # one less than the states of a tile if a single state after whole tiles is done alone, or 0
     )
 )
 LIMITS = CallFrame(

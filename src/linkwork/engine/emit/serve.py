@@ -62,10 +62,12 @@ class _Serve(PythonWriter):
         total = self.add(arguments, results)
         with self.each(total) as k:
             self.tell(k, arguments, words)
+        alone = self.one_is_left()
         with self.when(self.compare("sgt", self.load(self.states, "i64"), 1)):
             place = self.at(words, ENTRY.get(self, self.record, "states_at"), "i64")
-            self.store(self.load(self.states, "i64"), place, "i64")
-        status = self.run(code, given, arguments, total)
+            left = self.either(alone, "i64", 1, 0)
+            self.store(self.sub(self.load(self.states, "i64"), left), place, "i64")
+        status = self.run(code, given, arguments, total, alone)
         self.unlock()
         self.leave_if(self.compare("ne", status, 0), "drop")
         self.answer(results)
@@ -289,13 +291,35 @@ class _Serve(PythonWriter):
             stride = self.either(spread, "i64", ARRAY.get(self, array, "size"), 0)
             self.store(stride, self.at(words, ARRAY.get(self, array, "stride_at"), "i64"), "i64")
 
-    def run(self, code: str, words: str, arguments: str, total: str) -> str:
-        """The status of the code."""
+    def one_is_left(self) -> str:
+        """Whether a batch for one thread has a single state more than whole tiles have: a tile would take longer."""
+        states, tile = self.load(self.states, "i64"), ENTRY.get(self, self.record, "tile")
+        over = self.compare("eq", self.let(f"and i64 {states}, {tile}"), 1)
+        few = self.compare("sle", states, self.limit("most"))
+        return self.all_of([self.compare("sgt", states, 1), over, few])
+
+    def run_last(self, total: str) -> None:
+        """Run the code for one state on the last one; the union of both statuses is the status."""
+        words = ENTRY.get(self, self.record, "one_words")
+        before = self.sub(self.load(self.states, "i64"), 1)
+        with self.each(total) as k:
+            array, place = self.array(self.record, k), self.place(k)
+            spread = self.compare("sgt", PLACE.get(self, place, "axes"), ARRAY.get(self, array, "axes"))
+            first = self.either(spread, "i64", self.mul(before, ARRAY.get(self, array, "size")), 0)
+            data = self.at(PLACE.get(self, place, "data"), first)
+            self.store(data, self.at(words, ARRAY.get(self, array, "one_at"), "i64"), "ptr")
+        status = self.let(f"call i64 {ENTRY.get(self, self.record, 'one')}(ptr {words})")
+        self.store(self.let(f"or i64 {status}, {self.load(self.status, 'i64')}"), self.status, "i64")
+
+    def run(self, code: str, words: str, arguments: str, total: str, alone: str) -> str:
+        """The status of the code; if a state is to be done ``alone``, of the code for one, too."""
         brief, long, free, released, done = (self.block(p) for p in ("brief", "long", "free", "released", "done"))
         few = self.compare("sle", self.load(self.states, "i64"), self.limit("brief"))
         self.branch(few, brief, long)
         self.begin(brief)
         self.store(self.let(f"call i64 {code}(ptr {words})"), self.status, "i64")
+        with self.when(alone):
+            self.run_last(total)
         self.jump(done)
         self.begin(long)
         none = self.compare("eq", "%out", SETTING.get(self, "%setting", "none"), "ptr")
@@ -306,6 +330,8 @@ class _Serve(PythonWriter):
         self.begin(free)
         thread = self.call("PyEval_SaveThread")
         self.store(self.let(f"call i64 {code}(ptr {words})"), self.status, "i64")
+        with self.when(alone):
+            self.run_last(total)
         self.call("PyEval_RestoreThread", ("ptr", thread))
         self.jump(released)
         self.begin(released)

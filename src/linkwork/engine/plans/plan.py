@@ -336,7 +336,7 @@ class Compiled(Plan):
             frame.put(words, {argument: address(array)})
         self.pace.tell()
         named = names[:first] + self.interface.result_names
-        entry.add(form, code, frame, words, named, self.pace.limits, self, fixed, own)
+        entry.add(form, code, frame, words, named, self.pace.limits, lanes, self, fixed, own)
 
     def _serve_many(self, entry: Entry, offsets: Offsets) -> None:
         if "batch" not in entry.forms:

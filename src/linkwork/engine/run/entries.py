@@ -33,6 +33,10 @@ Holder = tuple[Any, ...]
 """What keeps entries alive, and what the builtins take for them."""
 
 
+WIDE = 4
+"""Lanes from which on a tile for one state takes longer than the code for one state."""
+
+
 class Entry:
     """The words of an entry, for arrays of these shapes; its code comes with ``add``.
 
@@ -50,6 +54,7 @@ class Entry:
         self.arguments, self.results, self.busy = len(arguments), len(results), busy
         self.which = self.arguments + further
         self.forms: set[str] = set()
+        self._tile = 0
         new = [None] * len(arguments) + [(shape,) for shape in results]
         self._kept: list[object] = [new, limits]
         arrays = [
@@ -82,10 +87,11 @@ class Entry:
         words: Words,
         names: Sequence[str],
         limits: Words,
+        lanes: int,
         *kept: object,
     ) -> None:
-        """Code for "one" state or a "batch": its words in a call frame, the names of all arrays there, and the limits
-        of a batch.
+        """Code for "one" state or a "batch": its words in a call frame, the names of all arrays there, the limits of a
+        batch, and the states of a tile, or 0 if none may be done apart from it.
         """
         self._kept += [code, words, limits, kept]
         arrays = self.words[len(ENTRY.words) :].reshape(-1, len(ARRAY.words))
@@ -95,9 +101,12 @@ class Entry:
             (column,) = ARRAY.indices(["stride_at"])
             arrays[: self.arguments, column] = frame.indices([f"{name}_stride" for name in names[: self.arguments]])
             ENTRY.put(self.words, {"states_at": frame.indices(["states"])[0], "limits": address(limits)})
+            self._tile = lanes
         ENTRY.put(self.words, {f"{form}_words": address(words)})
         ENTRY.put(self.words, {form: code.addresses["batch"]})  # last: another thread may look
         self.forms.add(form)
+        if self._tile >= WIDE and self.forms >= {"one", "batch"}:
+            ENTRY.put(self.words, {"tile": self._tile - 1})
 
     def told(self, form: str) -> tuple[dict[str, int], list[int], list[int]]:
         """For other code that calls that of a form: its address, that of its words and of the number of states there
