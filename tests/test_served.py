@@ -263,6 +263,7 @@ def test_no_line_of_python_stands_before_the_code_of_a_compiled_function() -> No
         out, outs = np.empty_like(s.v), (np.empty_like(x), np.empty(batch))
         calls: list[Callable[[], Any]] = [
             *(partial(law, s.q, s.v), partial(law, s.q, s.v, out=out)),
+            *(partial(law, s.q, v=s.v), partial(law, v=s.v, q=s.q), partial(law, out=out, v=s.v, q=s.q)),
             *(partial(several, x), partial(several, x, out=outs)),
         ]  # fmt: skip
         for call in calls:
@@ -285,11 +286,19 @@ def test_an_object_that_is_called_directly_needs_its_slot() -> None:
             law(*wrong)
     with pytest.raises(lw.ArgumentError, match="is no argument"):
         law(np.ones(2), outs=None)
+    with pytest.raises(lw.ArgumentError, match="is given twice"):
+        law(np.ones(2), x=np.ones(2))
+    with pytest.raises(lw.ArgumentError, match="is no argument"):
+        law(y=np.ones(2))
     with pytest.raises(TypeError):
         type(law).__new__(type(law))(np.ones(2))
     with pytest.raises(TypeError):
         type(law).__call__(3.0, np.ones(2))
     other = pickle.loads(pickle.dumps(law))
+    wrong_names = *law._direct[:3], "x"
+    with pytest.raises((TypeError, SystemError)):
+        other._direct = wrong_names
+        other(x=np.ones(2))
     for broken in (None, (), (None,), (None, "x", "slowly"), (None, 0, "slowly"), (None, law._direct[1], "no such")):
         other._direct = broken
         with pytest.raises((TypeError, SystemError, IndexError, AttributeError)):

@@ -202,11 +202,14 @@ class _Served(Builtin):
 
 class _Called(Builtin):
     """ptr called(self, objects, count, keywords): a METH_FASTCALL | METH_KEYWORDS method of an object whose slot has a
-    tuple of the entry's capsule, or None, the address of the setting, and the name of the method for other calls.
+    tuple of the entry's capsule, or None, the address of the setting, the name of the method for other calls, and the
+    names of the arguments.
     """
 
     def text(self) -> str:
-        out = self.let("alloca ptr, align 8")
+        self.bound = self.let(f"alloca [{MOST_ARRAYS} x ptr], align 8")
+        self.out, self.known = self.let("alloca ptr, align 8"), self.variable("i64", 0)
+        objects, count = self.variable("ptr", "%objects"), self.variable("i64", "%count")
         direct = self.field("%self", SLOT, "ptr")
         self.leave_if(self.null(direct), "bad")
         number = self.call("PyTuple_GetItem", ("ptr", direct), ("i64", 1))
@@ -214,15 +217,12 @@ class _Called(Builtin):
         self.setting = self.call("PyLong_AsVoidPtr", ("ptr", number))
         self.leave_if(self.null(self.setting), "bad")
         self.may_serve()
-        self.store(self.python("none"), out, "ptr")
+        self.store(self.python("none"), self.out, "ptr")
         with self.when(self.compare("ne", "%keywords", "null", "ptr")):
-            only = self.compare("eq", self.call("PyTuple_Size", ("ptr", "%keywords")), 1)
-            self.leave_if(self.let(f"xor i1 {only}, true"), "otherwise")
-            name = self.call("PyTuple_GetItem", ("ptr", "%keywords"), ("i64", 0))
-            self.leave_if(self.compare("ne", name, self.python("named_out"), "ptr"), "otherwise")
-            self.store(self.item("%objects", "%count"), out, "ptr")
+            self.store(self.bind(direct), count, "i64")
+            self.store(self.bound, objects, "ptr")
         self.call("Py_IncRef", ("ptr", direct))
-        self.answer(direct, self.load(out, "ptr"), "%objects", "%count")
+        self.answer(direct, self.load(self.out, "ptr"), self.load(objects, "ptr"), self.load(count, "i64"))
         self.begin("otherwise")
         name = self.call("PyTuple_GetItem", ("ptr", direct), ("i64", 2))
         self.leave_if(self.null(name), "failed")
@@ -238,6 +238,39 @@ class _Called(Builtin):
         self.begin("failed")
         self.do("ret ptr null")
         return self.function("ptr @called(ptr %self, ptr %objects, i64 %count, ptr %keywords)")
+
+    def bind(self, direct: str) -> str:
+        """Bind arguments that are given by name, and ``out``: continue if each argument is given once; how many."""
+        names = self.call("PyTuple_GetItem", ("ptr", direct), ("i64", 3))
+        self.leave_if(self.null(names), "failed")
+        total = self.call("PyTuple_Size", ("ptr", names))
+        few = [self.compare("sle", total, MOST_ARRAYS), self.compare("sle", "%count", total)]
+        self.leave_if(self.let(f"xor i1 {self.all_of(few)}, true"), "otherwise")
+        with self.each("%count") as k:
+            self.store(self.item("%objects", k), self.at(self.bound, k, "ptr"), "ptr")
+        with self.each(total, "%count") as k:
+            self.store("null", self.at(self.bound, k, "ptr"), "ptr")
+        with self.each(self.call("PyTuple_Size", ("ptr", "%keywords"))) as k:
+            self.bind_one(names, total, k)
+        with self.each(total) as k:
+            self.leave_if(self.null(self.item(self.bound, k)), "otherwise")
+        return total
+
+    def bind_one(self, names: str, total: str, k: str) -> None:
+        """Bind keyword k, if it is the name of an argument that is still missing."""
+        name = self.call("PyTuple_GetItem", ("ptr", "%keywords"), ("i64", k))
+        value = self.item("%objects", self.add("%count", k))
+        is_out = self.compare("eq", name, self.python("named_out"), "ptr")
+        self.store(self.either(is_out, "i64", 1, 0), self.known, "i64")
+        with self.when(is_out):
+            self.store(value, self.out, "ptr")
+        with self.each(total) as j:
+            same = self.compare("eq", self.call("PyTuple_GetItem", ("ptr", names), ("i64", j)), name, "ptr")
+            place = self.at(self.bound, j, "ptr")
+            with self.when(self.all_of([same, self.null(self.load(place, "ptr"))])):
+                self.store(value, place, "ptr")
+                self.store(1, self.known, "i64")
+        self.leave_if(self.compare("eq", self.load(self.known, "i64"), 0), "otherwise")
 
 
 class _Public(Builtin):

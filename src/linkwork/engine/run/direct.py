@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -27,11 +29,11 @@ class Direct:
         """The result of a call that no code serves."""
         raise NotImplementedError
 
-    def serve_directly(self, holder: Holder | None, setting: Words) -> None:
-        """Serve calls by an entry from now on, given its holder, or None if there is none yet; ``setting`` is that of
-        builtins, which must live as long as the process.
+    def serve_directly(self, holder: Holder | None, setting: Words, names: Sequence[str]) -> None:
+        """Serve calls by an entry from now on, given its holder, or None if there is none yet, and the names of the
+        arguments; ``setting`` is that of builtins, which must live as long as the process.
         """
-        self._direct = (holder and holder[0], address(setting), "slowly", holder)
+        self._direct = (holder and holder[0], address(setting), "slowly", tuple(map(sys.intern, names)), holder)
         if holder is not None:
             _use_builtin()
 
