@@ -69,6 +69,7 @@ class CompiledFunction(Direct):
         self._function = function
         self.configurations = dict(configurations or {})
         self.name, self.shapes, self.result_shapes = name, dict(shapes), list(result_shapes)
+        self.__name__ = name
         self._structure, self._names = structure, list(shapes)
         usual = {f"argument{self._names.index(key)}": own for key, own in often.items()}
         arguments = list(self.shapes.values())
@@ -79,7 +80,7 @@ class CompiledFunction(Direct):
         """Of the entry by which builtins serve plain arrays; None until there is any."""
         self.quick: Callable[..., Any] = _nothing
         """(out, arguments...): serves plain arrays, results in a tuple if there are several; None for all else."""
-        self.serve_directly(None, setting_of_calls(), self._names)
+        self.serve_directly(None, setting_of_calls()[0], self._names)
         with suppress(ValueError):  # names that only a dict can hold
             self.__signature__ = Signature([
                 *(Parameter(key, Parameter.POSITIONAL_OR_KEYWORD) for key in self._names),
@@ -325,7 +326,7 @@ class CompiledFunction(Direct):
         has_answers = type(plan).answer is not Plan.answer
         self.quick = partial(_by_code_or_python, by_code, plan.answer) if has_answers else by_code
         if self._flat:
-            self.serve_directly(self.holder, setting_of_calls(), self._names)
+            self.serve_directly(self.holder, setting_of_calls()[0], self._names)
 
     # While another function is traced
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -52,7 +52,7 @@ def compile(function: Callable[..., Any], /, **shapes: Any) -> CompiledFunction:
         >>> fast(states, states, target=[0.1, 0.2]).shape
         (1000, 2)
     """
-    name = getattr(function, "name" if isinstance(function, CompiledFunction) else "__name__", type(function).__name__)
+    name = getattr(function, "__name__", type(function).__name__)
     parameters = _parameters(name, function, shapes)
     found = trace(name, function, parameters)
     again = trace(name, function, parameters)
@@ -89,7 +89,10 @@ def _parameters(name: str, function: Any, shapes: dict[str, Any]) -> dict[str, S
     """The shape of each argument, in the function's own order."""
     if not callable(function):
         raise ArgumentError(f"function must be a function of arrays, not {shown(function)}")
-    signature = _signature(name, function)
+    try:
+        signature = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        raise ArgumentError(f"the arguments of {name} cannot be found out; wrap it in a function of Python") from None
     listed: list[str] = []
     for parameter in signature.values():
         if parameter.kind is parameter.VAR_KEYWORD:
@@ -109,16 +112,6 @@ def _parameters(name: str, function: Any, shapes: dict[str, Any]) -> dict[str, S
             known = ", ".join(map(repr, signature))
             raise ArgumentError(f"{name} has no argument {key!r}; it has {known or 'none'}")
     return {key: _shape(key, shapes[key]) for key in listed}
-
-
-def _signature(name: str, function: Any) -> Mapping[str, inspect.Parameter]:
-    """The function's arguments by name."""
-    if isinstance(function, CompiledFunction):
-        return {key: inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD) for key in function.shapes}
-    try:
-        return inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        raise ArgumentError(f"the arguments of {name} cannot be found out; wrap it in a function of Python") from None
 
 
 def _configuration_of(given: Any) -> Model | None:

@@ -170,7 +170,9 @@ def _joined(
 
 
 def _is_joined(held: HeldBy) -> bool:
-    """Whether a kernel finds what constraints do, and how that varies, beside the derivatives of a larger tree."""
+    """Whether one kernel computes the constraint forces and rows with their derivatives, for a tree too large for
+    ``_is_whole``; those of the tree are computed beside it.
+    """
     size = len(held.model.bodies) * len(held.a)
     return held.whole and held.couplings is None and not _is_whole(held) and size <= MOST_JOINED
 
@@ -178,7 +180,7 @@ def _is_joined(held: HeldBy) -> bool:
 def _joined_quickly(
     held: HeldBy, given: Sequence[Any], settings: Array, stabilised: bool
 ) -> ConstrainedDerivatives | None:
-    """The same for plain arrays, which code checks; None for others, and for states that it leaves."""
+    """The same for plain arrays, which code checks; None for others, and for states without a finite result."""
     q, v, tau, f_ext = given
     values = (q, v, tau) if f_ext is None else (q, v, tau, f_ext)
     found = _held_kernel(held, f_ext is not None, stabilised).quick(None, *values, held.placements, settings)
@@ -186,7 +188,7 @@ def _joined_quickly(
 
 
 def _closed(held: HeldBy, q: Array, v: Array, tau: Array, found: Sequence[Array]) -> ConstrainedDerivatives:
-    """From what the kernel has found."""
+    """The derivatives, from the results of ``_held_kernel``."""
     loads, *around = found
     nv = held.model.nv
     free = np.empty((3, *loads.shape[:-2], nv, nv))
@@ -210,11 +212,7 @@ def _kernel(held: HeldBy, loaded: bool, stabilised: bool) -> CompiledFunction:
     def made() -> CompiledFunction:
         from linkwork.compiled.law import law
 
-        shapes: dict[str, Shape] = {"q": (model.nq,), "v": (nv,), "tau": (nv,)}
-        if loaded:
-            shapes["f_ext"] = (len(model.bodies), 6)
-        shapes |= {"placements": held.placements.shape, "settings": (3,)}
-        results = [*[(nv, nv)] * 3, *[(k, 6, nv)] * 3]
+        shapes, results = _shapes(held, loaded), [*[(nv, nv)] * 3, *[(k, 6, nv)] * 3]
         name = "constrained_dynamics_derivatives"
         return law(name, text, shapes, results, model, held.frames, held.kinds, loaded, stabilised)
 
@@ -237,15 +235,21 @@ def _held_kernel(held: HeldBy, loaded: bool, stabilised: bool) -> CompiledFuncti
         from linkwork.compiled.law import law
 
         r, moving = _size(held), 6 * sum(map(bool, held.bodies))
-        shapes: dict[str, Shape] = {"q": (model.nq,), "v": (nv,), "tau": (nv,)}
-        if loaded:
-            shapes["f_ext"] = (len(model.bodies), 6)
-        shapes |= {"placements": held.placements.shape, "settings": (3,)}
+        shapes = _shapes(held, loaded)
         around = [(r, nv), (moving, nv), (moving, nv), (r, nv), (r, nv), (6 * k, r), (6 * k, nv)]
         results = [(len(model.bodies), 6), *around]
         return law("around_constraints", text, shapes, results, model, held.frames, held.kinds, loaded, stabilised)
 
     return held.kept_law(("around", loaded, stabilised), made)
+
+
+def _shapes(held: HeldBy, loaded: bool) -> dict[str, Shape]:
+    """The shapes of a kernel's arguments."""
+    model = held.model
+    shapes: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,)}
+    if loaded:
+        shapes["f_ext"] = (len(model.bodies), 6)
+    return {**shapes, "placements": held.placements.shape, "settings": (3,)}
 
 
 def _or_zeros(settings: Array | None) -> Array:

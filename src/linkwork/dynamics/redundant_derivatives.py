@@ -1,4 +1,4 @@
-"""How dynamics under redundant constraints varies with q: that of the smallest forces, in directions that turn."""
+"""Derivatives of constrained dynamics for redundant constraints: those of the minimum-norm constraint forces."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ from linkwork.dynamics.kinematics import frame_acceleration, jacobian
 from linkwork.spatial.small_matrices import times, transposed
 
 _CONFLICT = 1e-9
-"""Of what constraints ask for: more of it that they cannot do is a conflict, not rounding."""
+"""Relative to the constrained rates: a larger residual is a conflict between constraints, not rounding."""
 
 
-@np.errstate(all="ignore")  # what is not finite is said by the solver
+@np.errstate(all="ignore")  # the solver reports non-finite numbers
 def of_redundant(
     held: HeldBy, q: Array, v: Array, tau: Array, f_ext: Array | None, settings: Array | None, proximal: float
 ) -> ConstrainedDerivatives:
-    """Of the smallest forces s = A⁺ b that do, or come nearest, with A = K M⁻¹ Kᵀ, N = 1 - A⁺ A and e = b - A s,
+    """The derivatives for the minimum-norm, least-squares magnitudes s = A⁺ b of the constraint forces. With
+    A = K M⁻¹ Kᵀ, the projector N = 1 - A⁺ A and the residual e = b - A s,
 
         ds = A⁺ (db - dA s) + A⁺ A⁺ dA e + N dA A⁺ s
 
@@ -53,7 +54,7 @@ def of_redundant(
     answers = mass_matrix_inverse(model, q) @ transposed(K)
     inverse = solver.inverse(K @ answers)
     N = np.eye(sizes.shape[-1]) - inverse @ (K @ answers)
-    sizes = sizes - times(N, sizes)  # in a conflict the iteration leaves some
+    sizes = sizes - times(N, sizes)  # if constraints conflict, the proximal iteration leaves a part along N
     found = derivatives_of(held, q, v, tau, f_ext, sizes, held.placements, settings, solver, responses)
     A = frame_acceleration(model, q, v, motions[0], held.ends)
     b = -seen(held, q, places, V, A, held.placements, settings)[1]
@@ -68,7 +69,7 @@ def of_redundant(
 
 
 def _rows_along_q(held: HeldBy, q: Array, known: Seen, J: Array, y: Array, sizes: Array) -> tuple[Array, Array]:
-    """How K y and Kᵀ s vary with q for velocities y and forces of sizes s."""
+    """The derivatives of K y and Kᵀ s with respect to q, for constant velocities y and force magnitudes s."""
     model, still = held.model, np.zeros_like(y)
     moving = [6 * end + row for end, body in enumerate(held.bodies) if body for row in range(6)]
     Jm = J[..., moving, :]

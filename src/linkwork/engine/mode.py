@@ -63,13 +63,9 @@ def served() -> Callable[..., Any]:
     return make(ctypes.addressof(forced))
 
 
-def setting_of_calls() -> Words:
-    """The setting of builtins that serve calls while no form is requested."""
-    return _setting_of_calls()[0]
-
-
 @cache
-def _setting_of_calls() -> tuple[Words, object]:
+def setting_of_calls() -> tuple[Words, object]:
+    """The setting of builtins that serve calls while no form is requested, and what must live as long."""
     return setting(ctypes.addressof(forced))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -14,7 +15,7 @@ from linkwork.engine.run.entries import Holder, code
 from linkwork.engine.run.memory import address
 
 
-class Direct:
+class Direct(ABC):
     """An object that is called: by the builtin ``called`` as soon as any has an entry, which it finds in a slot;
     calls that it does not serve go to ``slowly``. ``serve_directly`` must have been called before.
     """
@@ -25,9 +26,9 @@ class Direct:
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         return self.slowly(*arguments, **named)
 
-    def slowly(self, *arguments: Any, **named: Any) -> Any:
+    @abstractmethod
+    def slowly(self, /, *arguments: Any, **named: Any) -> Any:
         """The result of a call that no code serves."""
-        raise NotImplementedError
 
     def serve_directly(self, holder: Holder | None, setting: Words, names: Sequence[str]) -> None:
         """Serve calls by an entry from now on, given its holder, or None if there is none yet, and the names of the
@@ -35,11 +36,11 @@ class Direct:
         """
         self._direct = (holder and holder[0], address(setting), "slowly", tuple(map(sys.intern, names)), holder)
         if holder is not None:
-            _use_builtin()
+            _use_builtin(type(self))
 
 
 @cache
-def _use_builtin() -> None:
-    """Have calls of all these objects go to the builtin, if this Python supports it."""
-    if builtin.available() and slots_are_known(Direct, "_direct"):
-        Direct.__call__ = builtin.method(Direct, "__call__", code().addresses["called"])  # type: ignore[method-assign]
+def _use_builtin(kind: type[Direct]) -> None:
+    """Have calls of all objects of a class go to the builtin, if this Python supports it."""
+    if builtin.available() and slots_are_known(kind, "_direct"):
+        kind.__call__ = builtin.method(kind, "__call__", code().addresses["called"])  # type: ignore[method-assign]

@@ -236,15 +236,15 @@ def pull(
 _FINITE = frozenset("mul sin cos atan2 tanh arcsinh cbrt hypot rint floor ceil trunc".split())
 _OF_RATE_ONE = frozenset(("add", "sub", "neg", "varying_as"))
 _RISKY = frozenset(RATES) - _FINITE - _OF_RATE_ONE
-"""What may be infinite or no number of finite operands: a quotient, a logarithm, a root, what grows exponentially."""
+"""Operations whose value or rate may be non-finite for finite operands: quotients, logarithms, roots, exponentials."""
 
 
 def _doubtful(program: Program) -> set[int]:
-    """Instructions that results depend on through selections alone, and whose rates may not be finite where they are
-    not selected: 0 times such a rate would be no number.
+    """Instructions that results depend on through selections alone, and whose rates may be non-finite where they are
+    not selected: 0 times such a rate is NaN.
     """
     order, operations, operands = program.root.order, program.operations, program.operands
-    wild: set[int] = set()  # may be infinite, or no number
+    wild: set[int] = set()  # may be non-finite
     for n in order:
         if operations[n] in ARITHMETIC:
             used = operands[n][2:] if operations[n] == "less" else operands[n]
@@ -262,7 +262,7 @@ def _doubtful(program: Program) -> set[int]:
 
 
 def _guarded(program: Program, x: Operand) -> bool:
-    """Whether a constant other than 0 stands in for an operand, or for what it is the root of, if need be."""
+    """Whether an operand, or the number whose root it is, is a selection with a constant other than 0 in its place."""
     while type(x) is int and program.operations[x] == "sqrt":
         x = program.operands[x][0]
     constants: list[Operand] = []

@@ -223,8 +223,8 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 def _rows(model: Model, given: Mapping[str, Any]) -> dict[str, Array] | None:
-    """What is given of targets, gains and external forces, the same for all states: a row of each as code takes it;
-    None if it takes a closer look.
+    """The given targets, gains and external forces as rows that all states share, as code takes them; None if they must
+    be checked and broadcast first.
     """
     found: dict[str, Array] = {}
     for name, value in given.items():
