@@ -15,9 +15,9 @@ import typing
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from types import FrameType, MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -274,6 +274,72 @@ def test_no_line_of_python_stands_before_the_code_of_a_compiled_function() -> No
     assert str(inspect.signature(law)) == "(q, v, *, out=None)"
     with lw.interpreted():
         assert "slowly" in calls_in_python(lambda: law(s.q, s.v))
+
+
+class Pair(NamedTuple):
+    one: Any
+    other: Any
+
+
+def test_compiled_functions_that_return_dicts_run_no_python() -> None:
+    law = lw.compile(lambda x: {"a": [2.0 * x, (x,)], 7: {}, "b": {"c": Pair(x + 1.0, x), ("d",): ()}}, x=2)
+    only = lw.compile(lambda x: {"a": 2.0 * x}, x=2)
+    for x in (np.array([1.0, 2.0]), np.arange(6.0).reshape(3, 2)):
+        for f in (law, only):
+            for _ in range(2):
+                f(x)
+        assert calls_in_python(lambda x=x: law(x)) == []
+        assert calls_in_python(lambda x=x: only(x)) == []
+        found = law(x=x)
+        assert repr(found) == repr({
+            "a": [2.0 * x, (x,)], 7: {}, "b": {"c": Pair(x + 1.0, x), ("d",): ()}
+        })  # fmt: skip
+        assert [type(each) for each in (found["a"], found["a"][1], found["b"]["c"])] == [list, tuple, Pair]
+        array = found["a"][0]
+        references = sys.getrefcount(array)
+        assert array is not law(x)["a"][0] and references == 3  # of the list, the variable, the call
+        out = {"a": np.empty_like(x)}
+        assert only(x, out=out) is out and np.array_equal(out["a"], only(x)["a"])
+    deep = lw.compile(lambda x: reduce(lambda inside, _: {"in": inside}, range(200), x), x=2)
+    for _ in range(3):
+        result = deep(np.ones(2))
+    for _ in range(200):
+        result = result["in"]
+    assert result.tolist() == [1.0, 1.0]
+
+
+def test_a_result_that_cannot_be_put_together_is_an_error_and_leaks_nothing() -> None:
+    class Key:
+        hashable = True
+
+        def __hash__(self) -> int:
+            if not self.hashable:
+                raise ValueError("no hash")
+            return 1
+
+    key, x = Key(), np.ones(2)
+    law = lw.compile(lambda x: {"a": [2.0 * x], key: x}, x=2)
+    for _ in range(3):
+        assert law(x)[key].tolist() == [1.0, 1.0]
+    before = sys.getrefcount(x), sys.getrefcount(key)
+    key.hashable = False
+    for _ in range(10):
+        with pytest.raises(ValueError, match="no hash"):
+            law(x)
+    key.hashable = True
+    assert (sys.getrefcount(x), sys.getrefcount(key)) == before
+    for structure in (
+        "x",
+        (),
+        (None, None),
+        (None, None, "x"),
+        (None, "x", (None,)),
+        (3.0, None, (None,)),
+        (None, None, (None, None, None)),
+    ):
+        law._direct = (*law._direct[:5], structure)
+        with pytest.raises((TypeError, SystemError, IndexError)):
+            law(x)
 
 
 def test_an_object_that_is_called_directly_needs_its_slot() -> None:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwork.arguments import Array, all_finite, array
 from linkwork.batches import FLOAT64, Given, all_converted, as_out, broadcast, plain, rows_of
 from linkwork.compiled.arrays import is_traced, numbers, traced
-from linkwork.compiled.results import Structure, laying_flat, names_of, putting_together
+from linkwork.compiled.results import Structure, laying_flat, names_of, nested, putting_together
 from linkwork.compiled.tracing import Shape
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.ir.program import Program, count, text
@@ -325,8 +325,8 @@ class CompiledFunction(Direct):
         by_code = _nothing if self.holder is None else partial(served(), self.holder)
         has_answers = type(plan).answer is not Plan.answer
         self.quick = partial(_by_code_or_python, by_code, plan.answer) if has_answers else by_code
-        if self._flat:
-            self.serve_directly(self.holder, setting_of_calls()[0], self._names)
+        structure = None if self._flat else nested(self._structure)
+        self.serve_directly(self.holder, setting_of_calls()[0], self._names, structure)
 
     # While another function is traced
 

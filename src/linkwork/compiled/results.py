@@ -33,6 +33,15 @@ def taken_apart(name: str, value: Any) -> tuple[Structure, list[Any]]:
     return None, [numbers(value)]
 
 
+def nested(structure: Structure) -> Any:
+    """A structure as builtins take it: what makes it of a tuple, or None; the keys of a dict, or None; its parts."""
+    if structure is None:
+        return None
+    kind, *keys, inside = structure
+    maker = None if kind in (tuple, dict) else getattr(kind, "_make", kind)
+    return maker, tuple(keys[0]) if keys else None, tuple(map(nested, inside))
+
+
 def putting_together(structure: Structure) -> Callable[[tuple[Any, ...]], Any]:
     """Builds a result from its arrays."""
     return _made_of(structure, count())

@@ -96,12 +96,11 @@ def holder(entry: int, *kept: object) -> tuple[Any, ...]:
 
 def text() -> str:
     """The module of all builtins, in LLVM IR."""
-    from linkwork.engine.emit import asking, routes, serve
+    from linkwork.engine.emit import asking, routes, serve, structures
 
     declared = [f"declare {kind.format(f'@{name}')}" for name, kind in SYMBOLS.items()]
-    own = [_parameter(), _Public().text(), _Served().text(), _Called().text()]
-    functions = [serve.text(), routes.text(), *own, asking.Asked().text()]
-    return "\n".join([*declared, *functions])
+    parts = (serve, routes, structures, _Public(), _Served(), _Called(), asking.Asked())
+    return "\n".join([*declared, _parameter(), *(part.text() for part in parts)])
 
 
 def _parameter() -> str:
@@ -124,8 +123,7 @@ class Builtin(PythonWriter):
 
     def setting_of(self, own: str) -> str:
         """What a function was made with, which is its self."""
-        first = self.call("PyTuple_GetItem", ("ptr", own), ("i64", 0))
-        return self.call("PyLong_AsVoidPtr", ("ptr", first))
+        return self.call("PyLong_AsVoidPtr", ("ptr", self.call("PyTuple_GetItem", ("ptr", own), ("i64", 0))))
 
     def item(self, array: str, k: Value) -> str:
         return self.load(self.at(array, k, "ptr"), "ptr")
@@ -151,9 +149,13 @@ class Builtin(PythonWriter):
         self.jump("otherwise")
         self.begin(entry)
         given = ("ptr", self.setting), ("ptr", record), ("ptr", out), ("ptr", objects), ("i64", which)
-        answer = self.call("serve", *given)
+        answer = self.structured(self.call("serve", *given))
         self.call("Py_DecRef", ("ptr", holder))
         self.give_back(answer)
+
+    def structured(self, answer: str) -> str:
+        """An answer as it is returned."""
+        return answer
 
     def give_back(self, answer: str) -> None:
         """Return an answer, or null for a Python error; branch to the fallback if it is neither."""
@@ -202,8 +204,8 @@ class _Served(Builtin):
 
 class _Called(Builtin):
     """ptr called(self, objects, count, keywords): a METH_FASTCALL | METH_KEYWORDS method of an object whose slot has a
-    tuple of the entry's capsule, or None, the address of the setting, the name of the method for other calls, and the
-    names of the arguments.
+    tuple of the entry's capsule, or None, the address of the setting, the name of the method for other calls, the
+    names of the arguments, the entry's holder, and the structure of the result (``emit.structures``).
     """
 
     def text(self) -> str:
@@ -212,21 +214,20 @@ class _Called(Builtin):
         objects, count = self.variable("ptr", "%objects"), self.variable("i64", "%count")
         direct = self.field("%self", SLOT, "ptr")
         self.leave_if(self.null(direct), "bad")
-        number = self.call("PyTuple_GetItem", ("ptr", direct), ("i64", 1))
-        self.leave_if(self.null(number), "failed")
-        self.setting = self.call("PyLong_AsVoidPtr", ("ptr", number))
+        self.setting = self.call("PyLong_AsVoidPtr", ("ptr", self.known_by(direct, 1)))
         self.leave_if(self.null(self.setting), "bad")
         self.may_serve()
         self.store(self.python("none"), self.out, "ptr")
         with self.when(self.compare("ne", "%keywords", "null", "ptr")):
             self.store(self.bind(direct), count, "i64")
             self.store(self.bound, objects, "ptr")
+        self.structure = self.known_by(direct, 5)
+        both = (self.load(self.out, "ptr"), self.structure)  # Python takes an out apart
+        self.leave_if(self.all_of([self.compare("ne", x, self.python("none"), "ptr") for x in both]), "otherwise")
         self.call("Py_IncRef", ("ptr", direct))
         self.answer(direct, self.load(self.out, "ptr"), self.load(objects, "ptr"), self.load(count, "i64"))
         self.begin("otherwise")
-        name = self.call("PyTuple_GetItem", ("ptr", direct), ("i64", 2))
-        self.leave_if(self.null(name), "failed")
-        method = self.call("PyObject_GetAttr", ("ptr", "%self"), ("ptr", name))
+        method = self.call("PyObject_GetAttr", ("ptr", "%self"), ("ptr", self.known_by(direct, 2)))
         self.leave_if(self.null(method), "failed")
         given = ("ptr", "%objects"), ("i64", "%count"), ("ptr", "%keywords")
         found = self.call("PyObject_Vectorcall", ("ptr", method), *given)
@@ -239,10 +240,18 @@ class _Called(Builtin):
         self.do("ret ptr null")
         return self.function("ptr @called(ptr %self, ptr %objects, i64 %count, ptr %keywords)")
 
+    def known_by(self, direct: str, k: int) -> str:
+        """Item k of the tuple: continue if there is one."""
+        item = self.call("PyTuple_GetItem", ("ptr", direct), ("i64", k))
+        self.leave_if(self.null(item), "failed")
+        return item
+
+    def structured(self, answer: str) -> str:
+        return self.call("structured", ("ptr", self.setting), ("ptr", self.structure), ("ptr", answer))
+
     def bind(self, direct: str) -> str:
         """Bind arguments that are given by name, and ``out``: continue if each argument is given once; how many."""
-        names = self.call("PyTuple_GetItem", ("ptr", direct), ("i64", 3))
-        self.leave_if(self.null(names), "failed")
+        names = self.known_by(direct, 3)
         total = self.call("PyTuple_Size", ("ptr", names))
         few = [self.compare("sle", total, MOST_ARRAYS), self.compare("sle", "%count", total)]
         self.leave_if(self.let(f"xor i1 {self.all_of(few)}, true"), "otherwise")

@@ -163,6 +163,8 @@ SYMBOLS = {
     "PyObject_GetAttr": "ptr {}(ptr, ptr)",
     "PyDict_GetItemWithError": "ptr {}(ptr, ptr)",
     "PyDict_Keys": "ptr {}(ptr)",
+    "PyDict_New": "ptr {}()",
+    "PyDict_SetItem": "i32 {}(ptr, ptr, ptr)",
     "PyDict_Values": "ptr {}(ptr)",
     "PyTuple_GetItem": "ptr {}(ptr, i64)",
     "PyTuple_SetItem": "i32 {}(ptr, i64, ptr)",
@@ -197,6 +199,8 @@ KINDS = {
     "identities": "ptr",
     "routed": "ptr",
     "parameter": "i64",
+    "part": "ptr",
+    "structured": "ptr",
 }
 """The return types of the module's own functions."""
 

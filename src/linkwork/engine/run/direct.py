@@ -30,11 +30,15 @@ class Direct(ABC):
     def slowly(self, /, *arguments: Any, **named: Any) -> Any:
         """The result of a call that no code serves."""
 
-    def serve_directly(self, holder: Holder | None, setting: Words, names: Sequence[str]) -> None:
-        """Serve calls by an entry from now on, given its holder, or None if there is none yet, and the names of the
-        arguments; ``setting`` is that of builtins, which must live as long as the process.
+    def serve_directly(
+        self, holder: Holder | None, setting: Words, names: Sequence[str], structure: Any = None
+    ) -> None:
+        """Serve calls by an entry from now on, given its holder, or None if there is none yet, the names of the
+        arguments, and the structure of the result if it is more than an array or a tuple of several
+        (``emit.structures``); ``setting`` is that of builtins, which must live as long as the process.
         """
-        self._direct = (holder and holder[0], address(setting), "slowly", tuple(map(sys.intern, names)), holder)
+        known = tuple(map(sys.intern, names))
+        self._direct = (holder and holder[0], address(setting), "slowly", known, holder, structure)
         if holder is not None:
             _use_builtin(type(self))
 
