@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -18,6 +19,7 @@ import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
 from linkwork.cli.count import counted
 from linkwork.compiled import compiled_function
+from linkwork.engine.ir.program import same
 from linkwork.engine.plans import plan_for_trace
 from strategies import close
 
@@ -583,3 +585,44 @@ def test_a_trace_too_large_runs_by_the_interpreter(monkeypatch: pytest.MonkeyPat
         found = made(np.ones((3, 20)))
     assert [each.filename for each in warned] == [__file__]
     assert np.array_equal(found[0], 2.0 * np.arange(1, 21))
+
+
+def test_a_trace_that_grows_too_large_says_so_before_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("linkwork.compiled.tracing._LONG", 100)
+    lengths: list[int] = []
+
+    def law(x: Any) -> Any:
+        for _ in range(20):
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                x = np.linalg.solve(np.outer(x, x) + np.eye(2), x)
+            lengths.append(len(said))
+            assert all("has 100 instructions so far" in str(each.message) for each in said)
+        return x
+
+    lw.compile(law, x=2)
+    assert sum(lengths[:20]) == 1 and lengths[19] == 0
+
+
+def test_a_program_that_is_too_long_as_it_stands_is_not_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("linkwork.engine.plans.traced.MOST_INSTRUCTIONS", 10)
+    monkeypatch.setattr("linkwork.engine.trace.replay.expanded", None)
+    monkeypatch.setattr("linkwork.engine.code.fingerprint.of_program", None)
+    made = lw.compile(lambda x: np.cumsum(np.sin(x)), x=20)
+    with pytest.warns(lw.LinkworkWarning, match="has 79 instructions"):
+        assert np.array_equal(made(np.zeros(20)), np.zeros(20))
+
+
+def test_programs_are_the_same_if_their_texts_are() -> None:
+    def traced(text: Any) -> Any:
+        return lw.compile(text, x=3)._task.program
+
+    one = traced(lambda x: x * 2.0 + x[0])
+    assert same(one, traced(lambda x: x * 2.0 + x[0]))
+    assert not same(one, traced(lambda x: x * 3.0 + x[0]))
+    assert same(traced(lambda x: x + 0.0 * np.sin(x)), traced(lambda x: x + 0.0 * np.cos(x)))  # dead code may differ
+    instruction, constant = traced(lambda x: x[2] + x), traced(lambda x: x[2] + x)
+    place = next(n for n in constant.root.order if constant.operations[n] == "add")
+    assert constant.operands[place] == (0, 2)
+    constant.operands[place] = (0, 2.0)
+    assert not same(instruction, constant)

@@ -10,7 +10,7 @@ from typing import Any
 from linkwork.arguments import is_integer
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
-from linkwork.engine.ir.program import Program, text
+from linkwork.engine.ir.program import Program, same
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, TracingError, shown
 from linkwork.model.model import Model
@@ -56,7 +56,7 @@ def compile(function: Callable[..., Any], /, **shapes: Any) -> CompiledFunction:
     parameters = _parameters(name, function, shapes)
     found = trace(name, function, parameters)
     again = trace(name, function, parameters)
-    if found[1:] != again[1:] or text(found[0]) != text(again[0]):
+    if found[1:] != again[1:] or not same(found[0], again[0]):
         raise TracingError(
             f"{name} does not do the same each time that it is run; random numbers, clocks and counters must be "
             f"arguments",

@@ -14,10 +14,14 @@ from linkwork.compiled.scalars import number
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.passes import eliminate_dead_code
 from linkwork.engine.ir.program import Program
+from linkwork.engine.plans.traced import MOST_INSTRUCTIONS
 from linkwork.engine.trace.tracer import Tracer
-from linkwork.errors import LinkworkError, TracingError, whereabouts
+from linkwork.errors import LinkworkError, TracingError, warn_caller, whereabouts
 
 Shape = tuple[int, ...]
+
+_LONG = 5 * MOST_INSTRUCTIONS
+"""Instructions of a trace that takes seconds, dead code included: the user hears of it before it ends."""
 
 
 def trace(
@@ -26,7 +30,7 @@ def trace(
     """The program of a function, the structure of its result, and the shapes of the arrays in it. With ``isomorphic``,
     isomorphic branches of mechanisms get the same instructions, and elementary functions are expanded.
     """
-    tracer = Tracer(expand=isomorphic, isomorphic=isomorphic)
+    tracer = Tracer(expand=isomorphic, isomorphic=isomorphic, most=_LONG, warn=lambda: _warn_of_length(name))
     arrays: dict[str, TracedArray] = {}
     for k, (key, shape) in enumerate(parameters.items()):
         loads = [tracer.load(Address(f"argument{k}", i)) for i in range(prod(shape))]
@@ -61,3 +65,11 @@ def trace(
     if not leaves:
         raise TracingError(f"{name} returns no array", "")
     return tracer.program, structure, tuple(leaf.shape for leaf in leaves)
+
+
+def _warn_of_length(name: str) -> None:
+    warn_caller(
+        f"the trace of {name} has {_LONG:,} instructions so far, more than the {MOST_INSTRUCTIONS:,} up to which "
+        f"machine code is made; it will run by the interpreter, slowly. Use smaller matrices, fewer bodies, points or "
+        f"iterations"
+    )

@@ -361,7 +361,7 @@ def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_
             return None
         found = make(key)
         plan = plan_of(found)
-        if not (plan.is_kept or (worth and not plan.too_long)):
+        if not (plan.is_kept or (worth and not plan.excess)):
             return None
         known[place] = found
     return found

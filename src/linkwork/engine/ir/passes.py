@@ -79,6 +79,9 @@ def _apart(a: Address, kinds: Kinds, b: Address, others: Kinds) -> bool:
 
 def eliminate_dead_code(program: Program) -> None:
     """Remove everything that no result depends on, including stores that nothing reads."""
+    if not _PLACES.intersection(program.operations):
+        program.root.order = _live(program)
+        return
     stores: dict[tuple[str, int], list[int]] = {}
     live: set[int] = set()
     todo: list[int] = []
@@ -126,6 +129,24 @@ def eliminate_dead_code(program: Program) -> None:
                     sweep(case)
 
     sweep(program.root)
+
+
+_EFFECTS = frozenset(("store", "keep", "map"))
+_PLACES = frozenset(("loop", "index", "affine", "store_index"))
+"""Operations without which all stores are into results."""
+
+
+def _live(program: Program) -> list[int]:
+    """What results depend on, of a program without loops: found in one sweep, from the end."""
+    operations, operands = program.operations, program.operands
+    order: list[int] = []
+    live: set[int] = set()
+    for n in reversed(program.root.order):
+        if n in live or operations[n] in _EFFECTS:
+            order.append(n)
+            live.update([x for x in operands[n] if type(x) is int])
+    order.reverse()
+    return order
 
 
 def _read(detail: Address | Loop) -> list[Address]:

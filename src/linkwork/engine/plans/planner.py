@@ -77,13 +77,12 @@ def plan_for_trace(
         return Evaluated(task)
     with jit.lock:
         plan = Traced(task, cpu, lanes)
-        if not plan.too_long:
+        instructions = plan.excess
+        if not instructions:
             return plan
-    from linkwork.engine.ir.program import length
-
     warn_caller(
-        f"{what} has {length(plan.program):,} instructions, more than the {MOST_TRACED:,} up to which machine "
-        f"code is made; it runs by the interpreter, slowly. Use fewer bodies, points or iterations"
+        f"{what} has {instructions:,} instructions, more than the {MOST_TRACED:,} up to which machine "
+        f"code is made; it runs by the interpreter, slowly. Use smaller matrices, fewer bodies, points or iterations"
     )
     return Evaluated(task)
 

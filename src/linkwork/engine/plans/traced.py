@@ -69,7 +69,12 @@ class TracedTask(Signature):
     @property
     def operations(self) -> set[str]:
         """The operations of the program, if it had to be traced already; one found without tracing has no calls."""
-        return set() if self._identity else set(self.program.operations)
+        return set() if self.found_without_tracing else set(self.program.operations)
+
+    @property
+    def found_without_tracing(self) -> bool:
+        """Whether code can be found before the program has been traced."""
+        return self._identity is not None
 
     @property
     def identity(self) -> str:
@@ -149,11 +154,17 @@ class Traced(StraightLine):
         )
 
     @property
-    def too_long(self) -> bool:
-        """Whether LLVM would take too long over it."""
+    def excess(self) -> int:
+        """How many instructions it has, if LLVM would take too long over these; otherwise 0."""
         from linkwork.engine.ir.program import length
 
-        return not self.is_kept and length(self.program) > MOST_INSTRUCTIONS
+        traced = 0 if self.task.found_without_tracing else length(self.task.program)
+        if traced > MOST_INSTRUCTIONS:  # also without elementary functions written out
+            return traced
+        if self.is_kept:
+            return 0
+        instructions = length(self.program)
+        return instructions if instructions > MOST_INSTRUCTIONS else 0
 
 
 class Evaluated(Plan):

@@ -38,14 +38,19 @@ class TooLong(Exception):
 class Tracer:
     """Builds a program. ``expand`` expands elementary functions to arithmetic, as machine code needs them;
     ``isomorphic`` lets the instructions depend on which constants are 0, 1 or -1, but not on the sign of others;
-    ``inline`` inlines subroutines.
+    ``inline`` inlines subroutines. Beyond ``most`` instructions, ``TooLong`` is raised, or ``warn`` is called, once.
     """
 
     def __init__(
-        self, expand: bool = True, isomorphic: bool = False, inline: bool = False, most: int | None = None
+        self,
+        expand: bool = True,
+        isomorphic: bool = False,
+        inline: bool = False,
+        most: int | None = None,
+        warn: Callable[[], None] | None = None,
     ) -> None:
         self.program = Program()
-        self.expand, self.isomorphic, self.inline, self.most = expand, isomorphic, inline, most
+        self.expand, self.isomorphic, self.inline, self.most, self.warn = expand, isomorphic, inline, most, warn
         self.block: Block = self.program.root
         self._known: list[dict[Any, int]] = [{}]  # for each open block, what has been computed in it
         self._outside: list[list[dict[Any, int]]] = []
@@ -89,7 +94,10 @@ class Tracer:
             if found is not None:
                 return found
         if self.most is not None and len(self.program.operations) >= self.most:
-            raise TooLong
+            if self.warn is None:
+                raise TooLong
+            self.most = None
+            self.warn()
         if self._finished:
             raise TracingError("a traced array was kept after its function had returned; it has no value")
         number = self.program.instruction(self.block, operation, operands, detail)
