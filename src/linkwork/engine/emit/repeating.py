@@ -41,8 +41,10 @@ def repeat(name: str, what: Repeat, lanes: int) -> str:
     w.do(f"call void @{name}.program({listed([*arrays, *tables])})")
     with w.loop(0, lanes * what.state, lanes) as one:
         old, own = w.at(state, one.counter), w.load(w.at(new, one.counter), kind, 8 * lanes)
-        kept = w.load(old, kind, 8 * lanes)
-        w.store(w.let(f"select {bit} {going}, {kind} {own}, {kind} {kept}"), old, kind, 8 * lanes)
+        if lanes > 1:  # one state leaves the loop when it is done
+            kept = w.load(old, kind, 8 * lanes)
+            own = w.let(f"select {bit} {going}, {kind} {own}, {kind} {kept}")
+        w.store(own, old, kind, 8 * lanes)
     w.jump(latch)
     w.begin(latch)
     more = w.let(f"fcmp ogt {kind} {w.load(flag, kind, 8 * lanes)}, {constant(0.5, lanes)}")

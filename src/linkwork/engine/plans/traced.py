@@ -91,9 +91,10 @@ class Traced(StraightLine):
     @cached_property
     def program(self) -> Program:
         from linkwork.engine.ir.passes import schedule
+        from linkwork.engine.ir.sharing import share_values
         from linkwork.engine.trace.replay import expanded
 
-        return schedule(expanded(self.task.program))
+        return schedule(share_values(expanded(self.task.program)))
 
     @property
     def abreast(self) -> bool:
