@@ -43,7 +43,7 @@ def arm(friction: float = 0.0, lower: float = -np.inf) -> lw.Model:
 
 
 def run(model: lw.Model, **more: Any) -> lw.Trajectory:
-    v = np.array([1.0, 0.5, 0.1, 0.2, -0.3])
+    v = more.pop("v", np.array([1.0, 0.5, 0.1, 0.2, -0.3]))
     return lw.simulate(model, lw.neutral(model), v, **{"duration": 0.3, "dt": 0.005, **more})
 
 
@@ -155,6 +155,38 @@ def test_friction_and_stops_are_solved_for_inside(integrator: str, monkeypatch: 
         for name in ARRAYS:
             close(getattr(found, name), getattr(expected, name), 1e-9)
     assert found.q[:, 0].max() == 0.2
+
+
+@cache
+def geared(friction: float) -> tuple[lw.Model, list[lw.Coupling]]:
+    """Five hinges with stops, two with friction: one leads two others, one of which leads a fourth; one is held."""
+    builder, parent = lw.Builder("geared"), "world"
+    for k, axis in enumerate("yzxyz"):
+        solid = {"mass": 1.0 - 0.1 * k, "com": (0.1, 0.02 * k, 0.05), "inertia": (0.02, 0.03, 0.025)}
+        rubs = {"lower": -0.6, "upper": 0.3 + 0.1 * k, "friction": friction * (k % 2), "damping": 0.05}
+        builder.add_body(f"l{k}", parent, lw.joints.Revolute(axis), lw.placement((0.2, 0, 0)), **rubs, **solid)
+        parent = f"l{k}"
+    model = builder.build()
+    lead, *others, still = model.joint_names
+    pairs = ((others[0], lead, 0.5), (others[1], others[0], -0.8), (others[2], lead, 0.7), (still, still, 0.0))
+    return model, [lw.Coupling(*pair) for pair in pairs]
+
+
+@BOTH
+def test_forces_of_couplings_know_of_friction_and_stops(integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With friction until a stop is reached: then it is not determined which of the two holds the joint."""
+    push = {"joint_limits": True, "integrator": integrator, "tau": [-3.0, 0.4, -0.2, 0.5, 0.3], "v": np.zeros(5)}
+    for friction, duration in ((0.2, 0.2), (0.0, 0.4)):
+        model, gears = geared(friction)
+        given = {"constraints": gears, "duration": duration, **push}
+        with monkeypatch.context() as counted:
+            asked = steps_of_python(counted)
+            found = run(model, **given)
+        assert asked == [0]
+        expected = by_python(monkeypatch, model, **given)
+        for name in ARRAYS:
+            close(getattr(found, name), getattr(expected, name), 1e-9)
+    assert found.q[-1, 0] == 0.3 and abs(found.constraint_forces[-1]).max(axis=-1).min() > 0.1
 
 
 def test_python_says_the_torque_of_each_step(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,11 +34,14 @@ class Followed:
 
 @dataclass(frozen=True)
 class Together:
-    """Coupled joints: for each degree of freedom its leader, its joint, and its index in q."""
+    """Coupled joints: for each degree of freedom its leader, its joint, and its index in q; and for each coupling the
+    degrees of freedom of joint_a and joint_b, and the ratio.
+    """
 
     followed: tuple[Followed, ...]
     names: tuple[str, ...]
     coordinates: tuple[int, ...]
+    couplings: tuple[tuple[int, int, float], ...]
 
     @property
     def leading(self) -> list[int]:
@@ -74,9 +77,11 @@ def moving_together(model: Model, constraints: Sequence[Constraint]) -> Together
     if not constraints or not all(isinstance(each, Coupling) for each in constraints):
         return None
     found = {i: Followed(i, 1.0, 0.0) for i in range(model.nv)}
+    couplings = []
     for each in constraints:
         assert isinstance(each, Coupling)
         a, b = (model.v_start[model.joint_index(name)] for name in (each.joint_a, each.joint_b))
+        couplings.append((a, b, each.ratio))
         here, there = found[a], found[b]
         ratio, offset = each.ratio * there.ratio, each.ratio * there.offset + each.offset
         new = Followed(there.dof if ratio else a, ratio, offset)
@@ -89,7 +94,7 @@ def moving_together(model: Model, constraints: Sequence[Constraint]) -> Together
     for body, v, q in zip(model.bodies, model.v_start, model.q_start, strict=True):
         for k in range(body.joint.nv):
             coordinates[v + k], names[v + k] = q + min(k, body.joint.nq - 1), body.joint_name
-    return Together(tuple(found[i] for i in range(model.nv)), tuple(names), tuple(coordinates))
+    return Together(tuple(found[i] for i in range(model.nv)), tuple(names), tuple(coordinates), tuple(couplings))
 
 
 def held_back_together(
@@ -133,6 +138,26 @@ def held_back_together(
         for i, ratio in members:
             found[i] = speed if i == k else end[i] + _times(ratio, speed - was)
     return found, impulses, sound
+
+
+def coupling_impulses(
+    M: Sequence[Sequence[Scalar]], change: Sequence[Scalar], impulses: Sequence[Scalar], together: Together
+) -> list[Scalar]:
+    """The impulses μ of the couplings, each on its joint_a, that a change of velocities by impulses p of friction and
+    stops takes: M Δv = p + Jᵀ μ, where the row of J of a coupling is v_a - ratio v_b. No joint is joint_a of two
+    couplings, so row a determines μ once the couplings that follow joint a are known.
+    """
+    found: dict[int, Scalar] = {}
+
+    def impulse(a: int) -> Scalar:
+        if a not in found:
+            passed_on = [
+                _times(ratio, impulse(follower)) for follower, b, ratio in together.couplings if b == a and ratio
+            ]
+            found[a] = total([*(x * y for x, y in zip(M[a], change, strict=True)), *passed_on]) - impulses[a]
+        return found[a]
+
+    return [impulse(a) for a, _, _ in together.couplings]
 
 
 def _times(factor: float, number: Scalar) -> Scalar:

@@ -19,6 +19,7 @@ from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.subroutine import subroutine
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.coupled_joints import as_couplings
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.engine.ir.program import Program
 from linkwork.engine.mode import current_form
@@ -159,16 +160,15 @@ class _Text:
         if _loops(scene):  # a step in which a stop is reached is left to Python
             beyond = total(going_on(scene.joints, numbers(end).tolist(), numbers(q).tolist(), numbers(dt).item()))
             return free.a + where_less(0.0, beyond, nan, 0.0), free.wrenches, 0.0 * v
-        found, impulses, sound = stopped(
+        found, impulses, added, sound = stopped(
             lambda q, dt: mass_matrix(plant.damped(dt), q), [dt], end, q, dt, scene.joints,
             moving_together(scene.model, scene.constraints), None if before is None else (before * dt, v),
         )  # fmt: skip
-        extra = impulses * rate
         wrenches = free.wrenches
-        if scene.constraints:
-            plant.extra = extra
-            wrenches = plant.driven(t, q, v, tau).wrenches
-        return free.a + (found + sound - end) * rate, wrenches, extra  # NaN where the solution is not valid
+        couplings = as_couplings(scene.model, scene.constraints)
+        if couplings is not None and couplings.couplings:
+            wrenches = wrenches + (added * rate)[:, None] * couplings.wrenches
+        return free.a + (found + sound - end) * rate, wrenches, impulses * rate  # NaN where the solution is not valid
 
     def _closed(
         self, plant: Plant, t: Any, q: Any, v: Any, tau: Any, dt: Any, free: Answer, before: Any

@@ -215,7 +215,7 @@ class Step:
                 known = dict(zip(loose, numbers(traced_rotors).tolist(), strict=True))
                 return mass_matrix(with_rotors(here, [known.get(k, x) for k, x in enumerate(fixed)]), q)
 
-            end, _, _ = stopped(mass, [array_of([*loose.values()]), *own.values()], end, q, dt, joints, together)
+            end, *_ = stopped(mass, [array_of([*loose.values()]), *own.values()], end, q, dt, joints, together)
             after = integrate(model, q, dt * end)
         if joints:
             after = array_of(within_limits(numbers(after).tolist(), joints))
