@@ -117,7 +117,7 @@ def test_one_kernel_joined_kernels_and_batches_agree() -> None:
     assert all(x is y and np.array_equal(x, z) for x, y, z in zip(again, out, plain, strict=True))
 
 
-def test_two_kernels_of_a_larger_tree_agree_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_kernels_of_a_larger_tree_agree_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """However they are called: one state or many, with arrays of other kinds, in place."""
     monkeypatch.setattr(constrained_derivatives, "MOST_WHOLE", 0)
     arm = lw.mechanisms.serial_chain(3)
@@ -134,10 +134,19 @@ def test_two_kernels_of_a_larger_tree_agree_with_one(monkeypatch: pytest.MonkeyP
             for one, two, three, four in zip(joined, found, again, out, strict=True):
                 close(two, one, 1e-10)
                 assert three is four and np.array_equal(two, three) and two.flags.c_contiguous
+            alone = lw.constrained_dynamics_derivatives(arm, q[0, 1], v[0, 1], tau, plane, *_of(rest, 1))
+            assert all(np.array_equal(one[0, 1], two) for one, two in zip(found, alone, strict=True))
         with pytest.raises(lw.ArgumentError, match=r"out\[5\] must be a float64 array of shape \(2, 3, 1, 6, 3\)"):
             lw.constrained_dynamics_derivatives(arm, q, v, tau, plane, *rest, out=(*out[:5], out[0]))
     with pytest.raises(lw.ArgumentError, match=r"v\[0, 0, 0\] \(joint 'joint1'\) is nan"):
         lw.constrained_dynamics_derivatives(arm, q, np.full_like(v, np.nan), tau, plane)
+    with pytest.raises(lw.SingularError, match="only 1 are independent"):
+        lw.constrained_dynamics_derivatives(arm, q, v, tau, [plane, lw.PointOnPlane("tip", placement=OFF)])
+
+
+def _of(rest: Any, k: int) -> Any:
+    """The further arguments of one state."""
+    return (rest[0][k], *rest[1:]) if rest else ()
 
 
 def test_pinocchio_agrees() -> None:

@@ -59,13 +59,16 @@ class CompiledFunction(Direct):
         often: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
         function: Callable[..., Any] | None = None,
         branches: Callable[[], Program] | None = None,
+        planned: Callable[[TracedTask], Plan] | None = None,
     ) -> None:
         """``trace`` returns the program when it is first needed; ``identity`` is what the program depends on, if code
         can be found without tracing, and ``seconds`` roughly what one state takes on one lane. ``configurations`` are
         arguments that are configurations of models; ``often`` has the usual values of numbers of arguments, by name and
         place. The ``function`` that was traced is called to explain why a result does not exist. ``branches`` returns
-        the program of a mechanism that has isomorphic branches, with the same instructions for these.
+        the program of a mechanism that has isomorphic branches, with the same instructions for these. ``planned`` makes
+        the plan while no form is requested, if the program is too long for code of its own.
         """
+        self._planned = planned
         self._function = function
         self.configurations = dict(configurations or {})
         self.name, self.shapes, self.result_shapes = name, dict(shapes), list(result_shapes)
@@ -311,7 +314,9 @@ class CompiledFunction(Direct):
     def _plan(self, form: str) -> Plan:
         found = self._plans.get(form)
         if found is None:  # or another thread has found it by now: all must use one, whose memory serves one call
-            found = self._plans.setdefault(form, plan_for_trace(self._task, self.name, form))
+            own = self._planned if form == "auto" else None
+            made = plan_for_trace(self._task, self.name, form) if own is None else own(self._task)
+            found = self._plans.setdefault(form, made)
         return found
 
     def _serve(self, plan: Plan, form: str) -> None:

@@ -12,6 +12,7 @@ from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program
+from linkwork.engine.plans import Plan, TracedTask
 from linkwork.engine.run import threads
 from linkwork.engine.trace.isomorphic import branches_of
 from linkwork.errors import TracingError
@@ -31,10 +32,12 @@ def law(
     *what: object,
     often: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
     dearer: float = _DEARER,
+    planned: Callable[[TracedTask], Plan] | None = None,
 ) -> CompiledFunction:
     """A text over arrays for a model. ``what`` must name everything that it depends on besides model and frames.
     Numbers of arguments, by name and place, may ``often`` have these values: code has a shorter program for states in
-    which all of them do. It is roughly so many times ``dearer`` than an algorithm alone.
+    which all of them do. It is roughly so many times ``dearer`` than an algorithm alone. A text too
+    long for one kernel is ``planned`` in another way.
 
     Its results are an array, or a tuple of arrays, of these shapes; NaN in every state if the text divides by something
     that is zero for this model.
@@ -54,5 +57,7 @@ def law(
     identity = None if numbers is None else fingerprint.key(name, numbers, dict(shapes), *what)
     structure = None if len(results) == 1 else (tuple, [None] * len(results))
     seconds = dearer * threads.SECONDS * max(1, len(model.bodies))
-    branches = branches_of(model, program)
-    return CompiledFunction(name, shapes, program, structure, results, identity, seconds, None, often, None, branches)
+    branches = None if planned else branches_of(model, program)
+    return CompiledFunction(
+        name, shapes, program, structure, results, identity, seconds, None, often, None, branches, planned
+    )

@@ -1,18 +1,21 @@
 """Derivatives of constrained dynamics: the public function, and its kernels.
 
-The method is written once, over arrays (``held_derivatives``). Traced, it is one kernel for a model of few joints; on
-floats it combines several kernels.
+The method is written once, over arrays (``held_derivatives``). Traced, it is one kernel for a model of few joints, and
+three for one of more: everything about the constraints, then the derivatives of the tree under their forces, then both
+together, a column at a time. On floats it combines several kernels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.batches import all_converted, put_into
+from linkwork.algorithms import ALGORITHMS
+from linkwork.batches import put_into
 from linkwork.compiled.arrays import TracedArray
 from linkwork.compiled.tracing import Shape
 from linkwork.dynamics import call
@@ -22,6 +25,7 @@ from linkwork.dynamics.derivatives import forward_dynamics_derivatives
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import HeldBy, conditions, held_by, loads_of, one_by_one
 from linkwork.dynamics.held_derivatives import (
+    AlongColumns,
     Around,
     ConstrainedDerivatives,
     around_constraints,
@@ -31,19 +35,25 @@ from linkwork.dynamics.held_derivatives import (
     with_constraints,
 )
 from linkwork.dynamics.kinematics import neutral
+from linkwork.dynamics.operational import force_responses, operational_inertia_inverse
 from linkwork.dynamics.redundant_derivatives import of_redundant
+from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
+from linkwork.engine.plans import Plan, Task, TracedTask, plan_for
+from linkwork.engine.plans.columns import Columns, ColumnsTask
+from linkwork.engine.run import threads
 from linkwork.errors import TracingError
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
 
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
+    from linkwork.engine.ir.program import Program
 
 MOST_WHOLE = 9
 """Degrees of freedom up to which one kernel is compiled: compile time grows faster than their square."""
 
-MOST_JOINED = 70
+MOST_CHAINED = 70
 """Bodies times pairs of frames up to which everything about the constraints is one kernel: two feet of a humanoid take
 25,000 instructions, four frames more than twice as many.
 """
@@ -94,9 +104,7 @@ def constrained_dynamics_derivatives(
     """
     held = held_by(model, constraints)
     settings = held.settings(stabilisation, proximal)
-    if settings[2]:
-        pass  # Python looks at the rank
-    elif _is_whole(held):
+    if not settings[2] and _is_compiled(held):  # for redundant constraints Python looks at the rank
         kernel = _kernel(held, f_ext is not None, stabilisation is not None)
         values, fixed = (q, v, tau) if f_ext is None else (q, v, tau, f_ext), (held.placements, settings)
         answer = kernel.quick(out, *values, *fixed)
@@ -110,14 +118,6 @@ def constrained_dynamics_derivatives(
         answer = kernel.converted(out, *values, *fixed)
         if answer is not None:
             return ConstrainedDerivatives(*answer)
-    elif _is_joined(held):
-        given = [q, v, tau, f_ext]
-        found = _joined_quickly(held, given, settings, stabilisation is not None)
-        if found is None:
-            found = _joined_quickly(held, all_converted(given, out), settings, stabilisation is not None)
-        if found is not None:
-            apart = {"q": q, "v": v, "tau": tau, "f_ext": f_ext}
-            return found if out is None else ConstrainedDerivatives(*put_into(out, *found, apart=apart))
     return ConstrainedDerivatives(*_checked(held, q, v, tau, f_ext, settings, stabilisation is not None, out))
 
 
@@ -145,7 +145,10 @@ def _checked(
         found = (*free, *(np.zeros((*batch, 0, 6, model.nv)) for _ in range(3)))
     elif settings[2]:
         found = of_redundant(held, q_, v_, tau_, f_ext_, asked, float(settings[2]))
-    elif _is_whole(held) and current_form() != "rolled":
+    elif _is_compiled(held) and current_form() in (
+        "auto",
+        *(["interpreted", "specialised"] if _is_whole(held) else []),
+    ):
         kernel = _kernel(held, f_ext_ is not None, stabilised)
         loads = [] if f_ext_ is None else [f_ext_]
         found, _, fine = kernel.attempt([q_, v_, tau_, *loads, held.placements, settings])
@@ -160,49 +163,26 @@ def _checked(
 def _joined(
     held: HeldBy, q: Array, v: Array, tau: Array, f_ext: Array | None, settings: Array | None
 ) -> tuple[Array, ...]:
-    if _is_joined(held) and current_form() != "rolled":
-        values = [q, v, tau, *([] if f_ext is None else [f_ext]), held.placements, _or_zeros(settings)]
-        found, _, fine = _held_kernel(held, f_ext is not None, settings is not None).attempt(values)
-        if fine.all():
-            return _closed(held, q, v, tau, found)
     solver = JoinedSolver(held.name, 0.0, "constrained_dynamics_derivatives")
     return _text(held, q, v, tau, f_ext, held.placements, settings, solver)
-
-
-def _is_joined(held: HeldBy) -> bool:
-    """Whether one kernel computes the constraint forces and rows with their derivatives, for a tree too large for
-    ``_is_whole``; those of the tree are computed beside it.
-    """
-    size = len(held.model.bodies) * len(held.a)
-    return held.whole and held.couplings is None and not _is_whole(held) and size <= MOST_JOINED
-
-
-def _joined_quickly(
-    held: HeldBy, given: Sequence[Any], settings: Array, stabilised: bool
-) -> ConstrainedDerivatives | None:
-    """The same for plain arrays, which code checks; None for others, and for states without a finite result."""
-    q, v, tau, f_ext = given
-    values = (q, v, tau) if f_ext is None else (q, v, tau, f_ext)
-    found = _held_kernel(held, f_ext is not None, stabilised).quick(None, *values, held.placements, settings)
-    return None if found is None else _closed(held, q, v, tau, found)
-
-
-def _closed(held: HeldBy, q: Array, v: Array, tau: Array, found: Sequence[Array]) -> ConstrainedDerivatives:
-    """The derivatives, from the results of ``_held_kernel``."""
-    loads, *around = found
-    nv = held.model.nv
-    free = np.empty((3, *loads.shape[:-2], nv, nv))
-    forward_dynamics_derivatives(held.model, q, v, tau, loads, out=(free[0], free[1], free[2]))
-    solver = JoinedSolver(held.name, 0.0, "constrained_dynamics_derivatives")
-    return with_constraints(held, Around(*around), free, solver)
 
 
 def _is_whole(held: HeldBy) -> bool:
     return held.model.nv <= MOST_WHOLE and held.compiled
 
 
+def _is_chained(held: HeldBy) -> bool:
+    """Whether three kernels compute them, for a tree too large for ``_is_whole``."""
+    size = len(held.model.bodies) * len(held.a)
+    return held.whole and held.couplings is None and not _is_whole(held) and size <= MOST_CHAINED
+
+
+def _is_compiled(held: HeldBy) -> bool:
+    return _is_whole(held) or _is_chained(held)
+
+
 def _kernel(held: HeldBy, loaded: bool, stabilised: bool) -> CompiledFunction:
-    """The derivatives as one kernel."""
+    """The derivatives as one kernel, or as a chain of three."""
     model, nv, k = held.model, held.model.nv, len(held.constraints)
 
     def text(q: Any, v: Any, tau: Any, placements: Any, settings: Any, f_ext: Any = None) -> Any:
@@ -213,34 +193,100 @@ def _kernel(held: HeldBy, loaded: bool, stabilised: bool) -> CompiledFunction:
         from linkwork.compiled.law import law
 
         shapes, results = _shapes(held, loaded), [*[(nv, nv)] * 3, *[(k, 6, nv)] * 3]
-        name = "constrained_dynamics_derivatives"
-        return law(name, text, shapes, results, model, held.frames, held.kinds, loaded, stabilised)
+        name, what = "constrained_dynamics_derivatives", (held.kinds, loaded, stabilised)
+        planned = partial(_chain, held, loaded, stabilised) if _is_chained(held) else None
+        return law(name, text, shapes, results, model, held.frames, *what, planned=planned)
 
     return held.kept_law(("derivatives", loaded, stabilised), made)
 
 
-def _held_kernel(held: HeldBy, loaded: bool, stabilised: bool) -> CompiledFunction:
+def _chain(held: HeldBy, loaded: bool, stabilised: bool, task: TracedTask) -> Plan:
+    """The plan of three kernels. The second takes the forces of the constraints from the first as loads on bodies."""
+    from linkwork.engine.plans.chain import Chain, Link
+
+    given, around = len(task.arguments), _around_kernel(held, loaded, stabilised)
+    tree = plan_for(Task(ALGORITHMS["forward_dynamics_derivatives"], held.model))
+    loads, *rest = range(given, given + len(around.result_shapes))
+    closing = Columns(_closing(held, around, loaded, stabilised))
+    free = range(rest[-1] + 1, rest[-1] + 4)
+    return Chain(
+        task,
+        [Link(around.plan, range(given)), Link(tree, [0, 1, 2, loads]), Link(closing, [*rest, *free])],
+    )
+
+
+def _around_kernel(held: HeldBy, loaded: bool, stabilised: bool) -> CompiledFunction:
     """The kernel of the wrenches on bodies, and of everything that depends on the constraints under these."""
-    model, nv, k = held.model, held.model.nv, len(held.constraints)
+    from linkwork.compiled.law import law
+
+    model, solver = held.model, TracedSolver(held.name, 0.0)
 
     def text(q: Any, v: Any, tau: Any, placements: Any, settings: Any, f_ext: Any = None) -> Any:
         given = settings if stabilised else None
-        sizes = sizes_of(held, q, v, tau, f_ext, placements, given, TracedSolver(held.name, 0.0))
+        sizes = sizes_of(held, q, v, tau, f_ext, placements, given, solver)
         known = seen_frames(held, q, v, placements, given)
         loads = loads_of(held, known.C, sizes, f_ext)
         a = forward_dynamics(model, q, v, tau, loads)
-        return loads, *around_constraints(held, q, v, a, sizes, placements, given, known)
+        R, mobility = force_responses(model, q, held.ends), operational_inertia_inverse(model, q, held.ends)
+        around, along = around_constraints(held, q, v, a, sizes, placements, given, known, R, mobility, solver)
+        return loads, *around, *along
 
-    def made() -> CompiledFunction:
-        from linkwork.compiled.law import law
+    results = [(len(model.bodies), 6), *_around_shapes(held), *_along_shapes(held, model.nv)]
+    what = (held.kinds, loaded, stabilised)
+    return law("around_constraints", text, _shapes(held, loaded), results, model, held.frames, *what)
 
-        r, moving = _size(held), 6 * sum(map(bool, held.bodies))
-        shapes = _shapes(held, loaded)
-        around = [(r, nv), (moving, nv), (moving, nv), (r, nv), (r, nv), (6 * k, r), (6 * k, nv)]
-        results = [(len(model.bodies), 6), *around]
-        return law("around_constraints", text, shapes, results, model, held.frames, held.kinds, loaded, stabilised)
 
-    return held.kept_law(("around", loaded, stabilised), made)
+def _closing(held: HeldBy, around: CompiledFunction, *what: object) -> ColumnsTask:
+    """The derivatives, from those of the tree and the constraints around the state, for a column."""
+    model, nv, k = held.model, held.model.nv, len(held.constraints)
+    shared, name = _around_shapes(held), "with_constraints"
+
+    def text(**given: Any) -> Any:
+        arrays = list(given.values())
+        first, second = len(shared), len(shared) + len(AlongColumns._fields)
+        own, along = Around(*arrays[:first]), AlongColumns(*arrays[first:second])
+        return tuple(with_constraints(held, own, along, arrays[second:], TracedSolver(held.name, 0.0)))
+
+    def traced() -> Program:
+        from linkwork.compiled.tracing import trace
+        from linkwork.engine.ir.program import constants
+        from linkwork.engine.trace.replay import expanded
+
+        shapes = [*shared, *_along_shapes(held, 1), *[(nv, 1)] * 3]
+        program, _, _ = trace(name, text, {f"array{number}": shape for number, shape in enumerate(shapes)})
+        known: dict[str, dict[int, float]] = {}
+        for n in range(len(shapes) - 3):  # all but the derivatives of the tree come from the first kernel
+            found = constants(around.program, f"result{n + 1}")
+            known[f"argument{n}"] = found if n < len(shared) else _rows_of(found, nv)
+        return expanded(program, known)
+
+    digest = fingerprint.of_model(model, held.frames)
+    identity = None if digest is None else fingerprint.key(name, digest, held.kinds, *what)
+    given = [*shared, *_along_shapes(held, nv), *[(nv, nv)] * 3]
+    results = [*[(nv, nv)] * 3, *[(k, 6, nv)] * 3]
+    return ColumnsTask(traced, nv, given, results, range(len(shared)), identity, nv * threads.SECONDS)
+
+
+def _rows_of(numbers: dict[int, float], columns: int) -> dict[int, float]:
+    """The rows of a matrix that are the same in all columns, by some numbers of it."""
+    found = {}
+    for row in {place // columns for place in numbers}:
+        own = {numbers.get(row * columns + column) for column in range(columns)}
+        if None not in own and len(own) == 1:
+            found[row] = numbers[row * columns]
+    return found
+
+
+def _around_shapes(held: HeldBy) -> list[Shape]:
+    """Of ``Around``."""
+    r, nv, moving = _size(held), held.model.nv, 6 * sum(map(bool, held.bodies))
+    return [(r, nv), (r, moving), (moving, nv), (r, nv), (6 * len(held.constraints), r), (r * (r + 1) // 2,)]
+
+
+def _along_shapes(held: HeldBy, columns: int) -> list[Shape]:
+    """Of ``AlongColumns``, for so many columns."""
+    r, moving = _size(held), 6 * sum(map(bool, held.bodies))
+    return [(rows, columns) for rows in (r, r, r, moving, 6 * len(held.constraints))]
 
 
 def _shapes(held: HeldBy, loaded: bool) -> dict[str, Shape]:
@@ -250,10 +296,6 @@ def _shapes(held: HeldBy, loaded: bool) -> dict[str, Shape]:
     if loaded:
         shapes["f_ext"] = (len(model.bodies), 6)
     return {**shapes, "placements": held.placements.shape, "settings": (3,)}
-
-
-def _or_zeros(settings: Array | None) -> Array:
-    return np.zeros(3) if settings is None else settings
 
 
 def _size(held: HeldBy) -> int:

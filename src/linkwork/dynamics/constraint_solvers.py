@@ -46,8 +46,12 @@ class Solver(ABC):
         """The magnitudes of the constraint forces."""
 
     @abstractmethod
-    def columns(self, matrix: Array, right: Array) -> Array:
-        """The same for many right-hand sides (..., r, c), after ``solve`` was called for one."""
+    def system(self, matrix: Array) -> Array:
+        """The matrix as ``columns`` takes it."""
+
+    @abstractmethod
+    def columns(self, system: Array, rights: Sequence[Array]) -> Sequence[Array]:
+        """The same for many right-hand sides, each (..., r, c), after ``solve`` was called for one."""
 
     @abstractmethod
     def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
@@ -69,10 +73,15 @@ class TracedSolver(Solver):
                 found[k, :] = np.nan
         return traced(found.reshape((*leading, size)))
 
-    def columns(self, matrix: Array, right: Array) -> Array:
-        factor = Factor.of_matrix(numbers(matrix).tolist())
-        found = np.array([factor.solve(column) for column in numbers(right).T.tolist()], dtype=object)
-        return traced(found.reshape(right.shape[::-1]).T.copy())
+    def system(self, matrix: Array) -> Array:
+        """The numbers of its factors."""
+        return traced(np.array(Factor.of_matrix(numbers(matrix).tolist()).numbers(), dtype=object))
+
+    def columns(self, system: Array, rights: Sequence[Array]) -> Sequence[Array]:
+        joined = numbers(np.concatenate(rights, axis=-1))
+        factor = Factor([], [0.0] * len(joined)).of(list(numbers(system)[:, None]))
+        found = traced(np.stack(factor.solve(list(joined))))  # row by row: each number is used for all columns in turn
+        return np.split(found, np.cumsum([right.shape[-1] for right in rights])[:-1], axis=-1)
 
     def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
         steps: list[Found] = []
@@ -175,10 +184,16 @@ class JoinedSolver(Solver):
         (sizes,) = self._by_steps((times(damped, right),), lambda sizes: (times(damped, right + damping * sizes),))
         return np.asarray(sizes, dtype=np.float64)
 
-    def columns(self, matrix: Array, right: Array) -> Array:
+    def system(self, matrix: Array) -> Array:
+        return matrix
+
+    def columns(self, system: Array, rights: Sequence[Array]) -> Sequence[Array]:
         if self.proximal:
-            return self.inverse(matrix) @ right
-        return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
+            inverse = self.inverse(system)
+            return [inverse @ right for right in rights]
+        sizes = [right.shape[-1] for right in rights]
+        found = np.asarray(np.linalg.solve(system, np.concatenate(rights, axis=-1)), dtype=np.float64)
+        return np.split(found, np.cumsum(sizes)[:-1], axis=-1)
 
     def inverse(self, matrix: Array) -> Array:
         """That of a symmetric matrix, as far as it has one."""

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.constraint_solvers import Solver
 from linkwork.dynamics.constraint_variations import seen, unit_wrenches, variations
@@ -95,19 +94,10 @@ def derivatives_of(
         return _of_couplings(held, couplings, q, tau, f_ext, sizes, settings, solver, responses)
     known = seen_frames(held, q, v, placements, settings)
     a, *free = responses(tau, loads_of(held, known.C, sizes, f_ext))
-    return with_constraints(held, around_constraints(held, q, v, a, sizes, placements, settings, known), free, solver)
-
-
-def with_constraints(held: HeldBy, around: Around, free: Any, solver: Solver) -> ConstrainedDerivatives:
-    """The derivatives, from those of the tree under constant constraint forces with respect to q, v and tau: ``free``,
-    three matrices, which are overwritten.
-    """
-    nv, k = held.model.nv, len(held.constraints)
-    free[0] = free[0] + (free[2] @ transposed(around.J)) @ around.forces_q
-    da, ds = _constrained(around.K, free, (around.c_q, around.c_v, None), solver)
-    dw = [around.units @ each for each in ds]
-    dw[0] = dw[0] + around.wrenches_q
-    return ConstrainedDerivatives(*da, *(each.reshape((*each.shape[:-2], k, 6, nv)) for each in dw))
+    J = jacobian(held.model, q, held.ends)
+    R = J @ free[2]
+    around = around_constraints(held, q, v, a, sizes, placements, settings, known, R, R @ transposed(J), solver)
+    return with_constraints(held, *around, free, solver)
 
 
 class Around(NamedTuple):
@@ -115,20 +105,65 @@ class Around(NamedTuple):
 
     Attributes:
         K: the constraint Jacobian (..., r, nv).
-        J: the Jacobian of the moving frames (..., 6m, nv).
-        forces_q: the derivative of the forces on these frames with respect to q (..., 6m, nv).
-        c_q, c_v: the derivatives of the rates that are held at zero, with respect to q and v (..., r, nv).
+        C: the constraint rows over the motions of the moving frames (..., r, 6m).
+        R: accelerations of the joints due to unit forces at these frames, M⁻¹ Jᵀ transposed (..., 6m, nv).
+        answers: the same due to unit magnitudes of the constraint forces, C R (..., r, nv).
         units: wrenches for unit magnitudes (..., 6k, r).
-        wrenches_q: the derivative of the wrenches with respect to q for constant magnitudes (..., 6k, nv).
+        system: K M⁻¹ Kᵀ as ``Solver.columns`` takes it.
     """
 
     K: Any
-    J: Any
-    forces_q: Any
+    C: Any
+    R: Any
+    answers: Any
+    units: Any
+    system: Any
+
+
+class AlongColumns(NamedTuple):
+    """The same for each degree of freedom, a column.
+
+    Attributes:
+        c_q, c_v: the derivatives of the rates that are held at zero, with respect to q, as the forces turn with their
+            frames, and to v (..., r, nv).
+        answers: as above; the derivative with respect to tau.
+        forces_q: the derivative of the forces on moving frames with respect to q for constant magnitudes (..., 6m, nv).
+        wrenches_q: that of the wrenches (..., 6k, nv).
+    """
+
     c_q: Any
     c_v: Any
-    units: Any
+    answers: Any
+    forces_q: Any
     wrenches_q: Any
+
+
+def with_constraints(
+    held: HeldBy, around: Around, along: AlongColumns, free: Sequence[Any], solver: Solver
+) -> ConstrainedDerivatives:
+    """The derivatives, from those of the tree under constant constraint forces with respect to q, v and tau: ``free``.
+    Each column depends on the same column of ``along`` and ``free`` only; there may be any number of columns.
+    """
+    K, C, R, answers, units, system = around
+    x_q, x_v, mobility = free
+    rates = _plus(_times(K, x_q, x_v), along.c_q, along.c_v)
+    ds = [-each for each in solver.columns(system, [*rates, along.answers])]
+    da_q = x_q + transposed(R) @ (along.forces_q + transposed(C) @ ds[0])
+    da = [da_q, *_plus(_times(transposed(answers), *ds[1:]), x_v, mobility)]
+    dw = _times(units, *ds)
+    dw[0] = dw[0] + along.wrenches_q
+    k = len(held.constraints)
+    return ConstrainedDerivatives(*da, *(each.reshape((*each.shape[:-2], k, 6, each.shape[-1])) for each in dw))
+
+
+def _times(matrix: Array, *others: Array) -> list[Array]:
+    """A matrix times others, at once: each of its numbers is used for all of them in turn."""
+    edges = np.cumsum([each.shape[-1] for each in others])
+    return np.split(matrix @ np.concatenate(others, axis=-1), edges[:-1], axis=-1)
+
+
+def _plus(some: Sequence[Array], *others: Array) -> list[Array]:
+    return [x + y for x, y in zip(some, others, strict=True)]
 
 
 class Seen(NamedTuple):
@@ -147,44 +182,28 @@ def seen_frames(held: HeldBy, q: Any, v: Any, placements: Any, settings: Any) ->
 
 
 def around_constraints(
-    held: HeldBy, q: Any, v: Any, a: Any, sizes: Any, placements: Any, settings: Any, known: Seen
-) -> Around:
+    held: HeldBy, q: Any, v: Any, a: Any, sizes: Any, placements: Any, settings: Any, known: Seen, R: Any,
+    mobility: Any, solver: Solver,
+) -> tuple[Around, AlongColumns]:  # fmt: skip
+    """The constraints around a state. ``R`` is M⁻¹ Jᵀ transposed (..., 6m, nv), and ``mobility`` J M⁻¹ Jᵀ, of all
+    frames.
+    """
     model, ends = held.model, held.ends
     places, V, C, rows = known
-    J = jacobian(model, q, ends)
     moving = [6 * end + row for end, body in enumerate(held.bodies) if body for row in range(6)]
-    Jm = J[..., moving, :]
+    Jm, Cm, Rm = jacobian(model, q, ends)[..., moving, :], C[..., moving], R[..., moving, :]
     V_q, _ = frame_velocity_derivatives(model, q, v, ends)
     A_q, A_v, _ = frame_acceleration_derivatives(model, q, v, a, ends)
     A = frame_acceleration(model, q, v, a, ends)
     change = variations(held, q, places, V, A, placements, settings, sizes)
+    forces_q = (change.forces_places @ Jm)[..., moving, :]
+    reached = (C @ mobility)[..., moving]
     c_q = change.rates_places @ Jm + change.rates_motions @ V_q[..., moving, :] + C @ A_q + change.rates_q
     c_v = change.rates_motions @ Jm + C @ A_v
-    forces_q = (change.forces_places @ Jm)[..., moving, :]
-    return Around(C @ J, Jm, forces_q, c_q, c_v, unit_wrenches(held, rows), change.wrenches_places @ Jm)
-
-
-def _constrained(
-    K: Array, free: Any, asked: Sequence[Array | None], solver: Solver
-) -> tuple[Sequence[Array], Sequence[Array]]:
-    """Derivatives of accelerations and of constraint force magnitudes with respect to q, v and tau. ``free`` are the
-    derivatives of the tree's accelerations under constant forces, ``asked`` those of the constrained rates.
-    """
-    answers = free[2] @ transposed(K)
-    nv = K.shape[-1]
-    if is_traced(answers):
-        right = [-(K @ x) if c is None else -c - K @ x for x, c in zip(free, asked, strict=True)]
-        all_sizes = solver.columns(K @ answers, np.concatenate(right, axis=-1))
-        ds = [all_sizes[..., k * nv : (k + 1) * nv] for k in range(len(free))]
-        return [x + answers @ own for x, own in zip(free, ds, strict=True)], ds
-    every = free if isinstance(free, np.ndarray) else np.stack(free)
-    rates = K @ every
-    for own, c in zip(rates, asked, strict=True):
-        if c is not None:
-            own += c
-    sizes = solver.columns(K @ answers, -rates)
-    every += answers @ sizes
-    return list(every), list(sizes)
+    answers = Cm @ Rm
+    along = AlongColumns(c_q + reached @ forces_q, c_v, answers, forces_q, change.wrenches_places @ Jm)
+    system = solver.system(C @ mobility @ transposed(C))
+    return Around(Cm @ Jm, Cm, Rm, answers, unit_wrenches(held, rows), system), along
 
 
 def _of_couplings(
@@ -197,5 +216,8 @@ def _of_couplings(
     asked: list[Any] = [None, None, None]
     if settings is not None:
         asked = [settings[1] * K, settings[0] * K, None]  # each joint has one coordinate, so dq/dt = v
-    da, ds = _constrained(K, [a_q, a_v, mobility], asked, solver)
+    answers = K @ mobility
+    rates = [K @ x if c is None else K @ x + c for x, c in zip((a_q, a_v, mobility), asked, strict=True)]
+    ds = [-each for each in solver.columns(solver.system(answers @ K.T), rates)]
+    da = [x + transposed(answers) @ each for x, each in zip((a_q, a_v, mobility), ds, strict=True)]
     return ConstrainedDerivatives(*da, *(each[..., None, :] * couplings.wrenches[..., None] for each in ds))

@@ -60,6 +60,9 @@ class SlottedKernel(Kernel):
         for position, n in enumerate(self.program.root.order):
             self.position = position
             self.made(n)
+        self.finish()
+
+    def finish(self) -> None:
         self.do("ret void")
 
     def point_into_slots(self) -> None:
@@ -86,10 +89,18 @@ class SlottedKernel(Kernel):
         if self.position - last > LONG_WAIT:
             slot = self.slots.of.get(x)
             if slot is not None or self.program.operations[x] == "load":
-                place = self.element(self.program.details[x], self.lanes) if slot is None else self.slot(slot)
                 lanes = self.lanes_of(x)
-                self.renamed[x] = self.load(place, vector(lanes), 8 * _aligned(lanes))
+                self.renamed[x] = (
+                    self.loaded_again(x)
+                    if slot is None
+                    else self.load(self.slot(slot), vector(lanes), 8 * _aligned(lanes))
+                )
         return self.renamed.get(x) or f"%v{x}"
+
+    def loaded_again(self, n: int) -> str:
+        """The value of a load."""
+        lanes = self.lanes_of(n)
+        return self.load(self.element(self.program.details[n], self.lanes), vector(lanes), 8 * _aligned(lanes))
 
     def slot(self, number: int) -> str:
         base, place = divmod(number, self.slots.reach)

@@ -257,6 +257,17 @@ class Program:
                     yield from self.walk(case)
 
 
+def constants(program: Program, array: str) -> dict[int, float]:
+    """The numbers of an array that a program without loops stores as constants, by their places."""
+    found: dict[int, float] = {}
+    for n in program.root.order:
+        if program.operations[n] == "store" and program.details[n].array == array:
+            (value,) = program.operands[n]
+            if type(value) is not int:
+                found[program.details[n].offset] = value
+    return found
+
+
 def renamed(program: Program, names: Mapping[str, str]) -> Program:
     """The program with other names for some of its arrays."""
     for n, detail in enumerate(program.details):

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _MOST_TOGETHER, _NEAR, _TILES = 256, 2**17, 8
 """States that go through all parts at a time: as many as have so many bytes between the parts, in whole tiles."""
 
+_FEWEST, _MOST_BETWEEN = 64, 2**22
+"""States at a time if Python goes from part to part, at least, and the bytes between the parts that allow more."""
+
 Move = tuple[int, int, int, int, int]
 """Of a ``MOVE``."""
 
@@ -161,6 +164,13 @@ def _together(plan: Staged, form: str) -> int:
         return 1
     tiles = min(_MOST_TOGETHER, _NEAR // max(1, _bytes_between(plan))) // _TILES
     return _TILES * max(1, tiles)
+
+
+def most_at_once(plan: Staged) -> int:
+    """The same when Python goes from part to part: enough for threads to pay off, but few enough that the arrays
+    between the parts reuse their memory.
+    """
+    return max(_FEWEST, _MOST_BETWEEN // max(1, _bytes_between(plan)) // _TILES * _TILES)
 
 
 def _bytes_between(plan: Staged) -> int:

@@ -17,11 +17,12 @@ from linkwork.batches import FLOAT64, as_out
 from linkwork.engine.emit.call_frame import Words
 from linkwork.engine.plans.callee import Callee
 from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Compiled, Found, Offsets, Plan
-from linkwork.engine.plans.stage_words import StageWords, code, fits
+from linkwork.engine.plans.stage_words import StageWords, code, fits, most_at_once
 from linkwork.engine.plans.stages import Moved, Stage, shared, stages_of
 from linkwork.engine.plans.task import Shape, Task
 from linkwork.engine.plans.traced import TracedTask
 from linkwork.engine.run.entries import Entry, fit, held, make
+from linkwork.engine.run.memory import empty
 from linkwork.engine.run.threads import Pace
 from linkwork.errors import ArgumentError
 from linkwork.properties import cached_property
@@ -115,8 +116,21 @@ class Staged(Plan):
         return self._through(rows, states, out)
 
     def _through(self, arguments: Arrays, states: int, out: Arrays | None) -> Found:
-        """One stage after the other, from rows of all states, or one for all. Non-finite numbers are passed on, so that
-        only the results that depend on them have them, as in straight-line code.
+        """The results from rows of all states, or one for all; of many, some states at a time."""
+        some = most_at_once(self)
+        if states <= some:
+            return self._some_through(arguments, states, out)
+        results = [empty((states, size)) for size in self.task.results] if out is None else list(out)
+        status = 0
+        for first in range(0, states, some):
+            own = slice(first, first + some)
+            rows = [array[own] if array.ndim > 1 else array for array in arguments]
+            status |= self._some_through(rows, len(results[0][own]), [array[own] for array in results])[1]
+        return results, status
+
+    def _some_through(self, arguments: Arrays, states: int, out: Arrays | None) -> Found:
+        """One stage after the other. Non-finite numbers are passed on, so that only the results that depend on them
+        have them, as in straight-line code.
         """
         carried, arrays = len(arguments), [*arguments, _NOTHING]
         status = 0
