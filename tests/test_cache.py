@@ -30,6 +30,12 @@ from strategies import Crank
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions and users as on POSIX")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def builtins() -> None:
+    """A process makes the functions that serve calls once, whichever test calls first."""
+    compute()
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty cache, and no code in memory; LLVM's description of the machine is known."""

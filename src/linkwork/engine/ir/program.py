@@ -44,7 +44,6 @@ to.
 
 from __future__ import annotations
 
-import marshal
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -308,10 +307,8 @@ def length(program: Program) -> int:
 
 def same(a: Program, b: Program) -> bool:
     """Whether two programs have the same text; most that have are equal number by number."""
-    details, others = ([x.details for x in (a, b)], [(x.operations, x.operands, x.root.order) for x in (a, b)])
-    if details[0] == details[1] and marshal.dumps(others[0], 2) == marshal.dumps(others[1], 2):
-        return True  # 2 and 2.0 have different bytes
-    return text(a) == text(b)
+    alike = (a.details, a.operations, a.root.order) == (b.details, b.operations, b.root.order)
+    return (alike and repr(a.operands) == repr(b.operands)) or text(a) == text(b)  # 2 and 2.0 are different operands
 
 
 def text(program: Program, subroutines: dict[Subroutine, int] | None = None) -> str:
