@@ -167,23 +167,26 @@ def _times(factor: float, number: Scalar) -> Scalar:
 def check_within_limits(model: Model, q: Array, constraints: Sequence[Constraint] = ()) -> None:
     """An error if a configuration (n, nq) violates a position limit of a joint or of a joint coupled to it."""
     joints = held_joints(model, [0.0] * model.nv, True)
-    for joint in joints:
-        here = q[:, joint.coordinate]
-        outside = np.flatnonzero((here < joint.lower) | (here > joint.upper))
-        if outside.size:
-            raise ArgumentError(
-                f"q of {SPACES['velocity'].coordinate(model, (joint.dof,))} is {here[outside[0]]:.6g}, outside its "
-                f"limits {joint.lower:.6g} to {joint.upper:.6g}; begin within them, or pass joint_limits=False"
-            )
+    for joint, here in _outside(joints, q, 0.0):
+        raise ArgumentError(
+            f"q of {SPACES['velocity'].coordinate(model, (joint.dof,))} is {here:.6g}, outside its limits "
+            f"{joint.lower:.6g} to {joint.upper:.6g}; begin within them, or pass joint_limits=False"
+        )
     together = moving_together(model, constraints)
-    for joint in [] if together is None else together.joints(joints):
+    for joint, here in [] if together is None else _outside(together.joints(joints), q, 1e-9):
         assert together is not None
-        here = q[:, joint.coordinate]
-        slack = 1e-9 * (1.0 + abs(here))
-        outside = np.flatnonzero((here < joint.lower - slack) | (here > joint.upper + slack))
-        if outside.size:
-            raise ArgumentError(
-                f"q of joint {together.names[together.leading[joint.dof]]!r} is {here[outside[0]]:.6g}, outside the "
-                f"limits {joint.lower:.6g} to {joint.upper:.6g} that it has with the joints coupled to it; begin "
-                f"within them, or pass joint_limits=False"
-            )
+        raise ArgumentError(
+            f"q of joint {together.names[together.leading[joint.dof]]!r} is {here:.6g}, outside the limits "
+            f"{joint.lower:.6g} to {joint.upper:.6g} that it has with the joints coupled to it; begin within them, or "
+            f"pass joint_limits=False"
+        )
+
+
+def _outside(joints: Sequence[Joint], q: Array, tolerance: float) -> list[tuple[Joint, float]]:
+    """The joints that are outside their limits in some state (n, nq), and their coordinates in the first such state."""
+    here = q[:, [joint.coordinate for joint in joints]]
+    lower, upper = (np.array(limits) for limits in ([j.lower for j in joints], [j.upper for j in joints]))
+    slack = tolerance * (1.0 + abs(here))
+    outside = (here < lower - slack) | (here > upper + slack)
+    found = np.flatnonzero(outside.any(axis=0)).tolist()
+    return [(joints[k], float(here[outside[:, k].argmax(), k])) for k in found]

@@ -27,7 +27,6 @@ from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask
 from linkwork.engine.plans.traced import Traced
 from linkwork.engine.rollout import run_over_time
 from linkwork.engine.trace.isomorphic import branches_of
-from linkwork.simulation.coupled import moving_together
 from linkwork.simulation.held import stopped
 from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.record import Record
@@ -162,7 +161,7 @@ class _Text:
             return free.a + where_less(0.0, beyond, nan, 0.0), free.wrenches, 0.0 * v
         found, impulses, added, sound = stopped(
             lambda q, dt: mass_matrix(plant.damped(dt), q), [dt], end, q, dt, scene.joints,
-            moving_together(scene.model, scene.constraints), None if before is None else (before * dt, v),
+            scene.together, None if before is None else (before * dt, v),
         )  # fmt: skip
         wrenches = free.wrenches
         couplings = as_couplings(scene.model, scene.constraints)
@@ -214,7 +213,7 @@ def _loops(scene: Scene) -> str:
     """Whether joints that may be held are part of loops, not just coupled; and if so, whether friction and stops are
     solved for "inside" code, or "outside", because that code would be too long.
     """
-    if not (scene.joints and scene.constraints) or moving_together(scene.model, scene.constraints) is not None:
+    if not (scene.joints and scene.constraints) or scene.together is not None:
         return ""
     return "inside" if len(scene.joints) * len(scene.model.bodies) <= _MOST_IN_LOOPS else "outside"
 

@@ -13,6 +13,8 @@ from linkwork.engine.spaces import SPACES, Space
 from linkwork.model.constraints import Constraint
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
+from linkwork.properties import cached_property
+from linkwork.simulation.coupled import Together, moving_together
 from linkwork.simulation.integrators import Step
 from linkwork.simulation.stops import Joint
 
@@ -64,6 +66,11 @@ class Scene:
     def several(self) -> bool:
         """Whether a step evaluates the accelerations several times."""
         return self.integrator != "semi_implicit_euler"
+
+    @cached_property
+    def together(self) -> Together | None:
+        """The couplings, if there are no other constraints."""
+        return moving_together(self.model, self.constraints)
 
     @property
     def parameters(self) -> dict[str, Shape]:
