@@ -388,27 +388,49 @@ def test_arguments_without_leading_axes_go_for_every_state() -> None:
     assert alone.shape == (1, 1, MODEL.nv) and np.array_equal(alone[0, 0], wanted[0])
 
 
-def test_a_single_state_after_whole_tiles_has_the_same_bits() -> None:
-    """It is done by the code for one state, if there is any."""
+def test_states_after_whole_tiles_have_the_same_bits_however_they_are_done() -> None:
+    """The code for one state does them one by one, as many as take less time than a tile."""
     s = state_of(MODEL, 12, (17,))
     alone = [lw.forward_dynamics_derivatives(MODEL, s.q[k], s.v[k], s.tau[3]) for k in range(17)]
     masses = [lw.mass_matrix(MODEL, q) for q in s.q]
-    for states in (2, 5, 9, 17, 16):
-        out = tuple(np.full((states, MODEL.nv, MODEL.nv), np.nan) for _ in range(3))
-        for _ in range(3):
+    for k in (2, 17):
+        lw.mass_matrix(MODEL, s.q[:k])
+        lw.forward_dynamics_derivatives(MODEL, s.q[:k], s.v[:k], s.tau[3])
+    entries = [entry for name in ("mass_matrix", "forward_dynamics_derivatives") for entry in entries_of(name)]
+    tile, most = python_calls.ENTRY.indices(["tile", "alone"])
+    lanes = next(plan for key, plan in MODEL._memo.plans.items() if key[0] == "mass_matrix" and key[4] == "auto").lanes
+    for entry in entries:
+        assert entry.words[tile] == lanes - 1 and 0 <= entry.words[most] < lanes
+    for at_most in range(lanes):
+        for entry in entries:
+            entry.words[most] = at_most
+        for states in (2, 5, 7, 9, 16, 17):
+            out = tuple(np.full((states, MODEL.nv, MODEL.nv), np.nan) for _ in range(3))
             found = lw.forward_dynamics_derivatives(MODEL, s.q[:states], s.v[:states], s.tau[3])
             lw.forward_dynamics_derivatives(MODEL, s.q[:states], s.v[:states], s.tau[3], out=out)
             assert np.array_equal(lw.mass_matrix(MODEL, s.q[:states]), masses[:states])
             for k, (one, other) in enumerate(zip(found, out, strict=True)):
                 assert np.array_equal(one, [each[k] for each in alone[:states]]) and np.array_equal(one, other)
-    (entry,) = MODEL._memo.quick["mass_matrix"][1].values()
-    (tile,) = python_calls.ENTRY.indices(["tile"])
-    lanes = next(plan for key, plan in MODEL._memo.plans.items() if key[0] == "mass_matrix" and key[4] == "auto").lanes
-    assert entry.words[tile] == (lanes - 1 if lanes >= 4 else 0)
-    q = s.q.copy()
-    q[-1, 0] = np.nan
-    with pytest.raises(lw.ArgumentError, match=r"q\[16, 0\] .*is nan"):
-        lw.mass_matrix(MODEL, q)
+        q = s.q.copy()
+        q[-1, 0] = np.nan
+        with pytest.raises(lw.ArgumentError, match=r"q\[16, 0\] .*is nan"):
+            lw.mass_matrix(MODEL, q)
+
+
+def entries_of(name: str) -> list[Any]:
+    """Those of the model that most tests here use."""
+    return list(MODEL._memo.quick[name][1].values())
+
+
+@pytest.mark.parametrize(
+    ("one", "tile", "most"), [(2e-6, 5e-6, 2), (2e-6, 1e-6, 0), (1e-6, 1.0, 7), (None, 1e-6, 1), (1e-6, None, 1)]
+)
+def test_states_are_done_alone_if_a_tile_takes_longer(one: float | None, tile: float | None, most: int) -> None:
+    from linkwork.engine.run.entries import Entry
+
+    entry = Entry([(3,)], [(3,)], np.zeros(1, np.int64), np.zeros(8, np.int64))
+    entry._tile, entry._seconds = 8, {"one": one, "batch": tile}
+    assert entry._alone() == most
 
 
 def test_large_results_begin_at_a_cache_line() -> None:

@@ -36,7 +36,8 @@ ENTRY = CallFrame(
         ("ptr", "many"),  # and for one that wants threads, which takes the words for a batch and these
         ("ptr", "many_words"),
         ("i64", "states_at"),  # the position of the number of states in the words for a batch
-        ("i64", "tile"),  # one less than the states of a tile if a single state after whole tiles is done alone, or 0
+        ("i64", "tile"),  # one less than the states of a tile
+        ("i64", "alone"),  # the states after whole tiles that are done one by one, at most: a tile takes longer
     )
 )
 LIMITS = CallFrame(

@@ -62,12 +62,11 @@ class _Serve(PythonWriter):
         total = self.add(arguments, results)
         with self.each(total) as k:
             self.tell(k, arguments, words)
-        alone = self.one_is_left()
+        left = self.left_alone()
         with self.when(self.compare("sgt", self.load(self.states, "i64"), 1)):
             place = self.at(words, ENTRY.get(self, self.record, "states_at"), "i64")
-            left = self.either(alone, "i64", 1, 0)
             self.store(self.sub(self.load(self.states, "i64"), left), place, "i64")
-        status = self.run(code, given, arguments, total, alone)
+        status = self.run(code, given, arguments, total, left)
         self.unlock()
         self.leave_if(self.compare("ne", status, 0), "drop")
         self.answer(results)
@@ -291,17 +290,29 @@ class _Serve(PythonWriter):
             stride = self.either(spread, "i64", ARRAY.get(self, array, "size"), 0)
             self.store(stride, self.at(words, ARRAY.get(self, array, "stride_at"), "i64"), "i64")
 
-    def one_is_left(self) -> str:
-        """Whether a batch for one thread has a single state more than whole tiles have: a tile would take longer."""
-        states, tile = self.load(self.states, "i64"), ENTRY.get(self, self.record, "tile")
-        over = self.compare("eq", self.let(f"and i64 {states}, {tile}"), 1)
+    def left_alone(self) -> str:
+        """How many states of a batch for one thread, after whole tiles, the code for one state does one by one."""
+        states, tile, alone = (
+            self.load(self.states, "i64"),
+            *(ENTRY.get(self, self.record, x) for x in ("tile", "alone")),
+        )
+        over = self.let(f"and i64 {states}, {tile}")
         few = self.compare("sle", states, self.limit("most"))
-        return self.all_of([self.compare("sgt", states, 1), over, few])
+        several = self.compare("sgt", states, 1)
+        return self.either(self.all_of([several, few, self.compare("sle", over, alone)]), "i64", over, 0)
 
-    def run_last(self, total: str) -> None:
-        """Run the code for one state on the last one; the union of both statuses is the status."""
+    def run_code(self, code: str, words: str, total: str, left: str) -> None:
+        """Run whole tiles, or one state, then the states that are ``left``; the union of all statuses is the status."""
+        self.store(0, self.status, "i64")
+        tiled = self.sub(self.load(self.states, "i64"), left)
+        with self.when(self.compare("ne", tiled, 0)):
+            self.store(self.let(f"call i64 {code}(ptr {words})"), self.status, "i64")
+        with self.each(left) as n:
+            self.run_alone(total, self.add(tiled, n))
+
+    def run_alone(self, total: str, before: str) -> None:
+        """Run the code for one state on the one after so many."""
         words = ENTRY.get(self, self.record, "one_words")
-        before = self.sub(self.load(self.states, "i64"), 1)
         with self.each(total) as k:
             array, place = self.array(self.record, k), self.place(k)
             spread = self.compare("sgt", PLACE.get(self, place, "axes"), ARRAY.get(self, array, "axes"))
@@ -311,15 +322,13 @@ class _Serve(PythonWriter):
         status = self.let(f"call i64 {ENTRY.get(self, self.record, 'one')}(ptr {words})")
         self.store(self.let(f"or i64 {status}, {self.load(self.status, 'i64')}"), self.status, "i64")
 
-    def run(self, code: str, words: str, arguments: str, total: str, alone: str) -> str:
-        """The status of the code; if a state is to be done ``alone``, of the code for one, too."""
+    def run(self, code: str, words: str, arguments: str, total: str, left: str) -> str:
+        """The status of the code; that for one state runs those that are ``left``."""
         brief, long, free, released, done = (self.block(p) for p in ("brief", "long", "free", "released", "done"))
         few = self.compare("sle", self.load(self.states, "i64"), self.limit("brief"))
         self.branch(few, brief, long)
         self.begin(brief)
-        self.store(self.let(f"call i64 {code}(ptr {words})"), self.status, "i64")
-        with self.when(alone):
-            self.run_last(total)
+        self.run_code(code, words, total, left)
         self.jump(done)
         self.begin(long)
         none = self.compare("eq", "%out", SETTING.get(self, "%setting", "none"), "ptr")
@@ -329,9 +338,7 @@ class _Serve(PythonWriter):
         self.branch(self.compare("eq", held, known), free, released)
         self.begin(free)
         thread = self.call("PyEval_SaveThread")
-        self.store(self.let(f"call i64 {code}(ptr {words})"), self.status, "i64")
-        with self.when(alone):
-            self.run_last(total)
+        self.run_code(code, words, total, left)
         self.call("PyEval_RestoreThread", ("ptr", thread))
         self.jump(released)
         self.begin(released)

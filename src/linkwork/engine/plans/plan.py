@@ -6,6 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ NOT_FINITE_ARGUMENT, NOT_FINITE_RESULT = 1, 2
 """Bits of a status."""
 MOST_MEMORY = 16 * 2**20
 """The most bytes of a plan's own memory for calls by the builtins; larger code is not called often enough to matter."""
+_TIMES, _TOO_LONG = 5, 1e-3
+"""How often the code for one state and that of a tile are timed, unless they take so many seconds."""
 
 
 class Plan(ABC):
@@ -142,6 +145,8 @@ class Compiled(Plan):
         self._own: dict[tuple[str, str], Array] = {}
         self.pace = Pace(task.seconds / self.lanes)
         self._in_pieces: dict[int, Words] = {}
+        self._timed: dict[int, float] = {}
+        """What one state takes, or a tile, by lanes."""
 
     # What differs between forms of code
 
@@ -250,6 +255,10 @@ class Compiled(Plan):
             start = time.perf_counter()
             status |= batch(address(called))
             self.pace.measured(time.perf_counter() - start, -(-few // lanes) * lanes, count)
+        if lanes not in self._timed and not status:
+            tile = {"whole": lanes, "states": min(lanes, states), **dict(zip(self.array_names, places, strict=True))}
+            interface.batch.put(words, tile)
+            self._time(lanes, words)
         return results, status
 
     def _pieces(self, lanes: int) -> Words:
@@ -282,7 +291,29 @@ class Compiled(Plan):
         frame, words = self.frame(self.one_state_frame), self.one_state_words()
         for index, array in zip(frame.indices(self.array_names), (*arguments, *results), strict=True):
             words[index] = address(array)
-        return results, self.call_one(words)
+        status = self.call_one(words)
+        if 1 not in self._timed and not status and self.one_state_frame == "batch":
+            self._time(1, words)
+        return results, status
+
+    def _time(self, lanes: int, words: Words) -> None:
+        """Run one state or a tile some times more, which stores the same results again, and keep the shortest time
+        beyond that of a call without states.
+        """
+        if self.pace.seconds * self.lanes > _TOO_LONG:
+            return
+        _, function = self.code(lanes)
+
+        def shortest() -> float:
+            times = [time.perf_counter()]
+            for _ in range(_TIMES):
+                function(address(words))
+                times.append(time.perf_counter())
+            return min(end - start for start, end in pairwise(times))
+
+        whole = shortest()
+        self.interface.batch.put(words, {"states": 0})
+        self._timed[lanes] = max(whole - shortest(), 1e-9)
 
     one_state_frame = "batch"
     """The call frame of code for one lane."""
@@ -336,7 +367,7 @@ class Compiled(Plan):
             frame.put(words, {argument: address(array)})
         self.pace.tell()
         named = names[:first] + self.interface.result_names
-        entry.add(form, code, frame, words, named, self.pace.limits, lanes, self, fixed, own)
+        entry.add(form, code, frame, words, named, self.pace.limits, lanes, self._timed.get(lanes), self, fixed, own)
 
     def _serve_many(self, entry: Entry, offsets: Offsets) -> None:
         if "batch" not in entry.forms:

@@ -201,7 +201,7 @@ class Staged(Plan):
         self._asked.add(form)
         if fits(self, form) and all(part.serves(form) for part in self._parts):
             made = StageWords(self, form)
-            entry.add(form, code(), made.frame, made.words, made.array_names, self._limits, 0, self, made.kept)
+            entry.add(form, code(), made.frame, made.words, made.array_names, self._limits, 0, None, self, made.kept)
 
     def answer(self, out: Any, *arguments: Any) -> Any:
         """For plain arrays with the same leading axes, or with none: an array, or a tuple of several. The first call

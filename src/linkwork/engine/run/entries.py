@@ -33,8 +33,8 @@ Holder = tuple[Any, ...]
 """What keeps entries alive, and what the builtins take for them."""
 
 
-WIDE = 4
-"""Lanes from which on a tile for one state takes longer than the code for one state."""
+_WIDE = 4
+"""Lanes from which on a tile for one state takes longer than the code for one state, unless both were timed."""
 
 
 class Entry:
@@ -54,7 +54,7 @@ class Entry:
         self.arguments, self.results, self.busy = len(arguments), len(results), busy
         self.which = self.arguments + further
         self.forms: set[str] = set()
-        self._tile = 0
+        self._tile, self._seconds = 0, dict[str, float | None]()
         new = [None] * len(arguments) + [(shape,) for shape in results]
         self._kept: list[object] = [new, limits]
         arrays = [
@@ -88,10 +88,12 @@ class Entry:
         names: Sequence[str],
         limits: Words,
         lanes: int,
+        seconds: float | None,
         *kept: object,
     ) -> None:
         """Code for "one" state or a "batch": its words in a call frame, the names of all arrays there, the limits of a
-        batch, and the states of a tile, or 0 if none may be done apart from it.
+        batch, the states of a tile, or 0 if none may be done apart from it, and what one state or a tile takes, if
+        that is known.
         """
         self._kept += [code, words, limits, kept]
         arrays = self.words[len(ENTRY.words) :].reshape(-1, len(ARRAY.words))
@@ -105,8 +107,16 @@ class Entry:
         ENTRY.put(self.words, {f"{form}_words": address(words)})
         ENTRY.put(self.words, {form: code.addresses["batch"]})  # last: another thread may look
         self.forms.add(form)
-        if self._tile >= WIDE and self.forms >= {"one", "batch"}:
-            ENTRY.put(self.words, {"tile": self._tile - 1})
+        self._seconds[form] = seconds
+        if self._tile > 1 and self.forms >= {"one", "batch"}:
+            ENTRY.put(self.words, {"tile": self._tile - 1, "alone": self._alone()})
+
+    def _alone(self) -> int:
+        """The states after whole tiles for which the code for one state takes no longer than a tile in all."""
+        one, tile = self._seconds["one"], self._seconds["batch"]
+        if one is None or tile is None:
+            return int(self._tile >= _WIDE)
+        return min(int(tile / one), self._tile - 1)
 
     def told(self, form: str) -> tuple[dict[str, int], list[int], list[int]]:
         """For other code that calls that of a form: its address, that of its words and of the number of states there
