@@ -70,6 +70,12 @@ def _batch(around: Around, interface: Interface, lanes: int) -> str:
         blend(mask, fresh, 0, current, what.state)
         blend(mask, fresh, what.state, given_to, what.given)
 
+    nothing, some = w.block("nothing"), w.block("some")
+    w.branch(w.compare("eq", "%states", 0), nothing, some)
+    w.begin(nothing)
+    w.do("ret i64 0")
+    w.begin(some)
+
     # The first states
     valid = w.either(w.compare("slt", "%states", lanes), "i64", "%states", lanes)
     fine = []

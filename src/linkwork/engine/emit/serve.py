@@ -292,11 +292,8 @@ class _Serve(PythonWriter):
 
     def left_alone(self) -> str:
         """How many states of a batch for one thread, after whole tiles, the code for one state does one by one."""
-        states, tile, alone = (
-            self.load(self.states, "i64"),
-            *(ENTRY.get(self, self.record, x) for x in ("tile", "alone")),
-        )
-        over = self.let(f"and i64 {states}, {tile}")
+        states, alone = self.load(self.states, "i64"), ENTRY.get(self, self.record, "alone")
+        over = self.let(f"and i64 {states}, {ENTRY.get(self, self.record, 'tile')}")
         few = self.compare("sle", states, self.limit("most"))
         several = self.compare("sgt", states, 1)
         return self.either(self.all_of([several, few, self.compare("sle", over, alone)]), "i64", over, 0)
