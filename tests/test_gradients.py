@@ -12,7 +12,9 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms import linearising
 from linkwork.dynamics import call, held
+from linkwork.dynamics.held import held_by
 from linkwork.engine.plans import Task, planner
+from linkwork.engine.plans.chain import Chain
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.simulation.rollouts import gradients, steps
 from programs import evaluated
@@ -353,6 +355,39 @@ def test_a_constrained_step_that_is_joined_from_parts_can_be_written_in_place(mo
         expected = [array.copy() for array in first]
         again = lw.linearise(model, q, v, tau, out=(first.A, first.B), **options)
     assert again.A is first.A and all(map(np.array_equal, again, expected))
+
+
+def test_a_chain_of_kernels_linearises_a_constrained_step_of_many_joints() -> None:
+    """One state or many, driven and loaded, in place, and for constraints that differ in placements only."""
+    model = mixed()
+    q, v = lw.random_state(model, 1, shape=3)
+    rng = np.random.default_rng(2)
+    tau, loads = rng.normal(size=(3, model.nv)), rng.normal(size=(len(model.bodies), 6))
+    for at, driven in ((0, {"damping": 0.5, "f_ext": loads}), (1, {}), (0, {}), (1, {"f_ext": loads})):
+        ball = lw.Ball.at(model, q[at], "cross")
+        options: Any = {"dt": 0.02, "constraints": [ball], "stabilisation": 0.1, **driven}
+        found = lw.linearise(model, q, v, tau, **options)
+        with lw.interpreted():
+            expected = lw.linearise(model, q, v, tau, **options)
+        for one, other in zip(found, expected, strict=True):
+            close(one, other, 1e-11)
+        for _ in range(3):  # by Python, then by code
+            again, alone = (lw.linearise(model, *own, **options) for own in ((q, v, tau), (q[1], v[1], tau[1])))
+            assert all(map(np.array_equal, again, found)) and np.array_equal(alone.A, found.A[1])
+        lw.linearise(model, q, v, tau, **options, out=tuple(again))
+        assert all(map(np.array_equal, again, found))
+        if at == 0 and driven:
+            A, B = by_differences(model, q[1], v[1], tau[1], **options)
+            close(found.A[1], A, 1e-7)
+            close(found.B[1], B, 1e-7)
+    (kernel,) = (
+        law for law in held_by(model, [ball]).laws.values() if law.name == "linearise" and len(law.shapes) == 6
+    )
+    assert isinstance(kernel.plan, Chain)
+    with pytest.raises(lw.SingularError, match="only 3 are independent"):
+        lw.linearise(model, q, v, tau, dt=0.02, constraints=[ball, lw.Ball.at(model, q[0], "cross")])
+    with pytest.raises(lw.ArgumentError, match="stabilisation must be a positive number"):
+        lw.linearise(model, q, v, tau, dt=0.02, constraints=[ball], stabilisation=-1.0)
 
 
 def test_what_has_no_gradient_is_said() -> None:

@@ -171,14 +171,14 @@ def _is_whole(held: HeldBy) -> bool:
     return held.model.nv <= MOST_WHOLE and held.compiled
 
 
-def _is_chained(held: HeldBy) -> bool:
+def is_chained(held: HeldBy) -> bool:
     """Whether three kernels compute them, for a tree too large for ``_is_whole``."""
     size = len(held.model.bodies) * len(held.a)
     return held.whole and held.couplings is None and not _is_whole(held) and size <= MOST_CHAINED
 
 
 def _is_compiled(held: HeldBy) -> bool:
-    return _is_whole(held) or _is_chained(held)
+    return _is_whole(held) or is_chained(held)
 
 
 def _kernel(held: HeldBy, loaded: bool, stabilised: bool) -> CompiledFunction:
@@ -194,7 +194,7 @@ def _kernel(held: HeldBy, loaded: bool, stabilised: bool) -> CompiledFunction:
 
         shapes, results = _shapes(held, loaded), [*[(nv, nv)] * 3, *[(k, 6, nv)] * 3]
         name, what = "constrained_dynamics_derivatives", (held.kinds, loaded, stabilised)
-        planned = partial(_chain, held, loaded, stabilised) if _is_chained(held) else None
+        planned = partial(_chain, held, loaded, stabilised) if is_chained(held) else None
         return law(name, text, shapes, results, model, held.frames, *what, planned=planned)
 
     return held.kept_law(("derivatives", loaded, stabilised), made)
@@ -209,10 +209,8 @@ def _chain(held: HeldBy, loaded: bool, stabilised: bool, task: TracedTask) -> Pl
     loads, *rest = range(given, given + len(around.result_shapes))
     closing = Columns(_closing(held, around, loaded, stabilised))
     free = range(rest[-1] + 1, rest[-1] + 4)
-    return Chain(
-        task,
-        [Link(around.plan, range(given)), Link(tree, [0, 1, 2, loads]), Link(closing, [*rest, *free])],
-    )
+    links = [Link(around.plan, range(given)), Link(tree, [0, 1, 2, loads]), Link(closing, [*rest, *free])]
+    return Chain(task, links, range(free[-1] + 1, free[-1] + 7))
 
 
 def _around_kernel(held: HeldBy, loaded: bool, stabilised: bool) -> CompiledFunction:
@@ -279,13 +277,13 @@ def _rows_of(numbers: dict[int, float], columns: int) -> dict[int, float]:
 
 def _around_shapes(held: HeldBy) -> list[Shape]:
     """Of ``Around``."""
-    r, nv, moving = _size(held), held.model.nv, 6 * sum(map(bool, held.bodies))
+    r, nv, moving = rows_held(held), held.model.nv, moving_numbers(held)
     return [(r, nv), (r, moving), (moving, nv), (r, nv), (6 * len(held.constraints), r), (r * (r + 1) // 2,)]
 
 
 def _along_shapes(held: HeldBy, columns: int) -> list[Shape]:
     """Of ``AlongColumns``, for so many columns."""
-    r, moving = _size(held), 6 * sum(map(bool, held.bodies))
+    r, moving = rows_held(held), moving_numbers(held)
     return [(rows, columns) for rows in (r, r, r, moving, 6 * len(held.constraints))]
 
 
@@ -298,7 +296,12 @@ def _shapes(held: HeldBy, loaded: bool) -> dict[str, Shape]:
     return {**shapes, "placements": held.placements.shape, "settings": (3,)}
 
 
-def _size(held: HeldBy) -> int:
+def moving_numbers(held: HeldBy) -> int:
+    """How many numbers the motions of all moving frames have."""
+    return 6 * sum(map(bool, held.bodies))
+
+
+def rows_held(held: HeldBy) -> int:
     """The number of motions that the constraints hold."""
     places, still = np.stack([np.eye(4)] * len(held.ends)), np.zeros((len(held.ends), 6))
     found = one_by_one(held, conditions(held, neutral(held.model), places, still, None, held.placements, None))

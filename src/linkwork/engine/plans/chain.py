@@ -23,28 +23,27 @@ class Link(NamedTuple):
 
 
 class Chain(Staged):
-    """The results are those of the last link. The plans serve nobody else."""
+    """The results are arrays by their numbers. The plans serve nobody else."""
 
-    def __init__(self, task: TracedTask, links: Sequence[Link]) -> None:
+    def __init__(self, task: TracedTask, links: Sequence[Link], results: Sequence[int]) -> None:
         super().__init__(task, _none, _none)
-        self.links = links
+        self.links, self.results = links, results
 
     @cached_property
     def steps(self) -> list[Step]:
         given = len(self.task.arguments)
         sizes, found = [*self.task.arguments, 0], list[Step]()
 
-        def step(arrays: Sequence[int], calls: list[Part]) -> Step:
+        def step(numbers: Sequence[int], calls: list[Part]) -> Step:
+            arrays = [k if k < given else k + 1 for k in numbers]  # after the arguments is what stages carry
             moved: list[Moved | int] = [Moved([(k, i) for i in range(sizes[k])]) for k in arrays]
             stage = Stage(Program(), [], calls=list(range(len(calls))), given=moved, sizes=[0])
-            return Step(stage, None, calls, list(arrays))
+            return Step(stage, None, calls, list[int | None](arrays))
 
         for plan, inputs in self.links:
-            arrays = [k if k < given else k + 1 for k in inputs]  # after the arguments is what stages carry
-            found.append(step(arrays, [Part(plan, self._busy)]))
+            found.append(step(inputs, [Part(plan, self._busy)]))
             sizes += plan.task.results
-        last = len(self.links[-1].plan.task.results)
-        found.append(step(range(len(sizes) - last, len(sizes)), []))
+        found.append(step(self.results, []))
         return found
 
 

@@ -71,7 +71,7 @@ def driven(model: Model, extras: Extras, shapes: Mapping[str, Shape]) -> Callabl
             a = forward_dynamics(rotored, q, v, driving + pulls.forces, pulls.loads)
         else:
             a = forward_dynamics(rotored, q, v, driving, f_ext)
-        return Driven(driving, array_of(r), sizes, a, df, dr, *_moved(model, own[0], flat(dt * (v + dt * a))))
+        return Driven(driving, array_of(r), sizes, a, df, dr, *moved(model, own[0], flat(dt * (v + dt * a))))
 
     return text
 
@@ -105,6 +105,7 @@ def joined(
     model: Model, extras: Extras, q: Array, v: Array, dt: float, f_ext: Array | None, parts: Driven
 ) -> tuple[Array, Array]:
     """``by_recursion`` over floats, for a mechanism of so many joints that one kernel would be too long."""
+    f_ext = None if f_ext is None else np.broadcast_to(f_ext, (*v.shape[:-1], *f_ext.shape[-2:]))
 
     def responses(forces: Any, loads: Any) -> tuple[Any, Any, Any, Any]:
         by_q, by_v, M = inverse_dynamics_derivatives(model, q, v, parts.a, loads)
@@ -138,7 +139,7 @@ def _assembled(dt: Any, parts: Driven, a_q: Any, a_v: Any, inverse: Any) -> tupl
     return both[..., : 2 * nv], both[..., 2 * nv :]
 
 
-def _moved(model: Model, q: list[Any], step: list[Any]) -> tuple[Any, Any]:
+def moved(model: Model, q: list[Any], step: list[Any]) -> tuple[Any, Any]:
     """The derivatives of q⁺ = q ⊕ step in its tangent space, with respect to q in its own, and to the step."""
     nv, program = model.nv, integrate_of(model)
     units = np.eye(nv).tolist()

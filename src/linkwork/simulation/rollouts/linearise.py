@@ -20,6 +20,7 @@ from linkwork.dynamics.arguments import Array, as_array, check_model
 from linkwork.dynamics.constrained import constrained_dynamics
 from linkwork.dynamics.constrained_derivatives import MOST_WHOLE
 from linkwork.dynamics.derivatives import Two
+from linkwork.dynamics.held import held_by
 from linkwork.engine import mode
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
@@ -31,6 +32,7 @@ from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import check_not_traced, without_effort
 from linkwork.simulation.rollouts.asked import Asked, asked_of
+from linkwork.simulation.rollouts.chained_steps import chained, is_a_chain
 from linkwork.simulation.rollouts.driven_steps import Driven, by_recursion, driven, joined
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.pushed_steps import along, by_pushing
@@ -116,28 +118,31 @@ def linearise(
     check_model(model)
     step = dt if type(dt) is float and 0.0 < dt < inf else seconds("dt", dt)
     plain = (  # a step with nothing but the model's own parameters, some of them switched off, and its drive
-        parameters is stabilisation is None
+        parameters is None
+        and (stabilisation is None or (type(stabilisation) is float and bool(constraints)))
         and (torque is None and contacts is None and inertias is armature is placements is None)
         and type(damping) is type(friction) is type(springs) is type(effort_limits) is bool
-        and (constraints is None or (type(constraints) is tuple and not constraints))
+        and (constraints is None or isinstance(constraints, (list, tuple, Constraint)))
         and (joint_limits is False and type(proximal) is float and not proximal)
     )
     drive: Mapping[str, Any] | None = _NOTHING
     if not (q_target is kp is v_target is kd is f_ext is None):
         drive = _rows(model, {"q_target": q_target, "kp": kp, "v_target": v_target, "kd": kd, "f_ext": f_ext})
-    memo: dict[Any, Any] = model._memo.derived
+    held = held_by(model, constraints) if plain and constraints else None
+    memo: dict[Any, Any] = model._memo.derived if held is None else held.quick
     key: tuple[Any, ...] = ("linearise", tau is None, damping, friction, springs, effort_limits, *(drive or ()))
-    if constraints is None and model.constraints:
-        key = (*key, step)  # the time step is a constant in the code that stabilises constraints
+    if held is not None or (constraints is None and model.constraints):
+        key = (*key, stabilisation, step)  # the time step is a constant in the code that stabilises constraints
     served: _Served | None = memo.get(key) if plain and drive is not None else None
     if served is not None and drive is not None:
         made = call.tuples(Linearised)
         answer = served(out, q, v, tau, step, drive)
         if answer is not None:
-            if not drive:
+            if not drive and (held is None or stabilisation is None):
                 choices = (dt, *key[2:6], constraints)
                 arguments = served.arguments(None, None, None, step, tau is not None, drive)
-                call.keep_route(linearise, model._memo.quick, (q, v, tau), choices, served.holder, arguments, made)
+                own, table = () if held is None else held.constraints, model._memo.quick
+                call.keep_route(linearise, table, (q, v, tau), choices, served.holder, arguments, made, *own)
             return made(answer)
         q_, v_, tau_ = all_converted((q, v, tau), out)
         answer = served(out, q_, v_, tau_, step, drive)
@@ -191,16 +196,16 @@ def _into(out: Any, asked: Asked, values: Mapping[str, Any]) -> Two:
     return A.reshape(n, 2 * nv, 2 * nv), B.reshape(n, 2 * nv, nv)
 
 
-Code = tuple[Holder, Sequence[str]]
-"""The holder of code that serves plain arrays, and the names of its arguments."""
+Code = tuple[Holder, Sequence[str], Mapping[str, Array]]
+"""The holder of code that serves plain arrays, the names of its arguments, and those that are no part of the step."""
 
 
 class _Served:
     """Serves plain arrays, or returns None, with all arguments but q, v, tau, dt and the drive as in a job."""
 
-    def __init__(self, job: Job, holder: Holder, names: Sequence[str]) -> None:
+    def __init__(self, job: Job, holder: Holder, names: Sequence[str], others: Mapping[str, Array]) -> None:
         same: dict[str, Any] = {name: array[0, 0].copy() for name, array in job.parts.items()}
-        same |= {"q": None, "v": None, "tau": np.zeros(job.model.nv)}
+        same |= {**others, "q": None, "v": None, "tau": np.zeros(job.model.nv)}
         self.holder, self._fixed = holder, [same[name] for name in names]
         self._code = partial(mode.served(), holder)
         self._places = {name: place for place, name in enumerate(names)}
@@ -252,6 +257,8 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
     apart = model.nv > (MOST_WHOLE if extras.constraints else _MOST_WHOLE)
     if apart and extras.law is None and not (extras.constraints or extras.stops or touching or extras.varied):
         return _by_loops(job, into)
+    if apart and not by_columns and current_form() == "auto" and is_a_chain(model, extras):
+        return _by_chain(job, shapes, into)
     memo, key = model._memo.derived, fingerprint.key("linearise", list(shapes.items()), extras.digests)
     if key not in memo:
         if by_columns:
@@ -270,20 +277,47 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
             raise
         memo[key] = CompiledFunction(f"linearise of {model.name!r}", whole, lambda: found, structure, results)
     kernel: CompiledFunction = memo[key]
-    tau = job.parts["tau"][:, 0] if "tau" in job.parts else np.zeros((1, model.nv))
-    given = {name: job.parts[name][:, 0].reshape((len(job.parts[name]), *shapes[name])) for name in shapes}
+    given = _given(job, shapes)
     if by_columns:
-        return *_by_columns(kernel, job, [job.q, job.v, tau, *given.values()]), None
-    rows = {name: array if len(array) == n else array[0] for name, array in {"tau": tau, **given}.items()}
-    values = [job.q, job.v, *rows.values()]
+        return *_by_columns(kernel, job, [job.q, job.v, *given.values()]), None
+    rows = {name: array if len(array) == n else array[0] for name, array in given.items()}
     whole_step = pushed_through or not apart
-    leaves = kernel.quick(into if whole_step else None, *values)
-    if leaves is None:
-        leaves, _, fine = kernel.attempt(values, into if whole_step else None)
-        _check(job, fine)
+    leaves = _leaves(job, kernel, [job.q, job.v, *rows.values()], into if whole_step else None)
     if whole_step:
-        return leaves[0], leaves[1], kernel.holder and (kernel.holder, ["q", "v", "tau", *shapes])
+        return leaves[0], leaves[1], _code(kernel)
     return *joined(model, extras, job.q, job.v, job.parts["dt"].item(), rows.get("f_ext"), Driven(*leaves)), None
+
+
+def _by_chain(job: Job, shapes: Mapping[str, Shape], into: Two | None) -> tuple[Array, Array, Code | None]:
+    """A and B of a step of a large robot whose frames are held."""
+    held = held_by(job.model, job.extras.constraints)
+    kernel, held_at = chained(held, shapes), [held.placements, held.settings(job.extras.stabilisation, 0.0)]
+    rows = [array if len(array) == len(job) else array[0] for array in _given(job, shapes).values()]
+    A, B = _leaves(job, kernel, [job.q, job.v, *rows, *held_at], into)
+    return A, B, _code(kernel, held_at)
+
+
+def _given(job: Job, shapes: Mapping[str, Shape]) -> dict[str, Array]:
+    """The arguments of a step besides its state, tau first, each with a row for each state or for all."""
+    tau = job.parts["tau"][:, 0] if "tau" in job.parts else np.zeros((1, job.model.nv))
+    return {"tau": tau} | {
+        name: job.parts[name][:, 0].reshape((len(job.parts[name]), *shape)) for name, shape in shapes.items()
+    }
+
+
+def _leaves(job: Job, kernel: CompiledFunction, values: Sequence[Array], into: Two | None) -> Sequence[Array]:
+    """The results of a kernel, or an error."""
+    leaves: Sequence[Array] | None = kernel.quick(into, *values)
+    if leaves is None:
+        leaves, _, fine = kernel.attempt(values, into)
+        _check(job, fine)
+    return leaves
+
+
+def _code(kernel: CompiledFunction, last: Sequence[Array] = ()) -> Code | None:
+    """The code of a kernel, whose ``last`` arguments are these."""
+    names = list(kernel.shapes)
+    return kernel.holder and (kernel.holder, names, dict(zip(names[len(names) - len(last) :], last, strict=True)))
 
 
 def _check(job: Job, fine: NDArray[np.bool_]) -> None:
@@ -326,4 +360,4 @@ def _by_loops(job: Job, into: Two | None) -> tuple[Array, Array, Code | None]:
     names = [name for name, _ in algorithm.arguments]
     A, B = call.call(algorithm, model, [given[name] for name in names], table=table, out=into)
     holder = table.get(algorithm.name)
-    return A, B, None if holder is None else (holder, names)
+    return A, B, None if holder is None else (holder, names, {})

@@ -1,0 +1,160 @@
+"""A linearised step of a large robot whose frames are held, as a chain of kernels.
+
+With x the columns of the step's linearisation under constant constraint forces (``algorithms.linearised_step``), K, C,
+R and c those of ``dynamics.held_derivatives``, and E the derivative of q⁺ with respect to dt v⁺,
+
+    ∂a₀ = (x_v - ∂v) / dt        (K M⁻¹ Kᵀ) ∂s = - ∂c - K ∂a₀        ∂a - ∂a₀ = Rᵀ (∂f + Cᵀ ∂s)
+
+    A, B = x + dt (dt E, 1) (∂a - ∂a₀)
+
+One kernel finds everything about the constraints, the next linearises the step under their forces as loads on bodies,
+and two join them, a column at a time: columns of A and of B.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwork.algorithms import STEP_PARTS, linearising, step_forces
+from linkwork.compiled.tracing import Shape
+from linkwork.dynamics.constrained_derivatives import is_chained, moving_numbers, rows_held
+from linkwork.dynamics.constraint_solvers import TracedSolver
+from linkwork.dynamics.dynamics import forward_dynamics
+from linkwork.dynamics.held import HeldBy, held_by, loads_of
+from linkwork.dynamics.held_derivatives import around_constraints, seen_frames, sizes_of
+from linkwork.dynamics.operational import force_responses, operational_inertia_inverse
+from linkwork.dynamics.traced import traced_call
+from linkwork.engine.code import fingerprint
+from linkwork.engine.plans import Plan, Task, TracedTask, plan_for
+from linkwork.engine.plans.columns import Columns, ColumnsTask
+from linkwork.engine.run import threads
+from linkwork.model.model import Model
+from linkwork.simulation.rollouts.driven_steps import moved
+from linkwork.simulation.rollouts.gradients import flat
+from linkwork.simulation.rollouts.steps import Extras
+from linkwork.simulation.rotors import with_rotors
+from linkwork.spatial.small_matrices import transposed
+
+if TYPE_CHECKING:
+    from linkwork.compiled.compiled_function import CompiledFunction
+    from linkwork.engine.ir.program import Program
+
+_SHARED = ("K", "C", "R", "system", "E", "dt")
+"""What all columns share; the last is an argument of the step, the others are found by the first kernel."""
+
+
+def is_a_chain(model: Model, extras: Extras) -> bool:
+    """Whether such a chain linearises a step of a robot with more joints than one kernel is for."""
+    if extras.law is not None or extras.stops or extras.contacts is not None or extras.varied or extras.proximal:
+        return False
+    return bool(extras.constraints) and is_chained(held_by(model, extras.constraints))
+
+
+def chained(held: HeldBy, shapes: Mapping[str, Shape]) -> CompiledFunction:
+    """A and B from q, v, tau, the other arguments of the step, the constraints' placements and settings."""
+
+    def made() -> CompiledFunction:
+        from linkwork.compiled.law import law
+
+        model, nv = held.model, held.model.nv
+        arguments: dict[str, Shape] = {"q": (model.nq,), "v": (nv,), "tau": (nv,), **shapes}
+        arguments |= {"placements": held.placements.shape, "settings": (3,)}
+        results, planned = [(2 * nv, 2 * nv), (2 * nv, nv)], partial(_chain, held, arguments)
+        return law("linearise", _nothing, arguments, results, model, held.frames, held.kinds, planned=planned)
+
+    return held.kept_law(("linearise", tuple(shapes.items())), made)
+
+
+def _nothing(**_: Any) -> Any:
+    raise AssertionError("a chain has no text of its own")
+
+
+def _chain(held: HeldBy, arguments: Mapping[str, Shape], task: TracedTask) -> Plan:
+    from linkwork.engine.plans.chain import Chain, Link
+
+    names, around, nv = list(arguments), _around(held, arguments), held.model.nv
+    algorithm = linearising([*(name for name in names if name in STEP_PARTS), "tau", "f_ext"])
+    loads, *found, c, forces = range(len(names), len(names) + len(around.result_shapes))
+    tree = [loads if name == "f_ext" else names.index(name) for name, _ in algorithm.arguments]
+    shared, A0 = [*found, names.index("dt")], forces + 1
+    links = [
+        Link(around.plan, range(len(names))),
+        Link(plan_for(Task(algorithm, held.model)), tree),
+        Link(Columns(_joining(held, around, 2 * nv)), [*shared, A0, c, forces]),
+        Link(Columns(_joining(held, around, nv)), [*shared, A0 + 1]),
+    ]
+    return Chain(task, links, [A0 + 2, A0 + 3])
+
+
+def _around(held: HeldBy, arguments: Mapping[str, Shape]) -> CompiledFunction:
+    """The wrenches of the constraints on bodies, and what the columns of A and B need to know of the constraints."""
+    from linkwork.compiled.law import law
+
+    model, nv, r, several = held.model, held.model.nv, rows_held(held), moving_numbers(held)
+    solver, algorithm = TracedSolver(held.name, 0.0), step_forces([*(set(arguments) & set(STEP_PARTS)), "tau"])
+
+    def text(q: Any, v: Any, dt: Any, placements: Any, settings: Any, f_ext: Any = None, **given: Any) -> Any:
+        parts = [q, v, dt, *(given[name] for name, _ in algorithm.arguments[3:])]
+        driving, rotors, _ = traced_call(algorithm, model, parts, (), ())
+        rotored = with_rotors(model, flat(rotors))
+        sizes = sizes_of(held, q, v, driving, f_ext, placements, settings, solver, rotored)
+        known = seen_frames(held, q, v, placements, settings)
+        loads = loads_of(held, known.C, sizes, f_ext)
+        a = forward_dynamics(rotored, q, v, driving, loads)
+        R, mobility = force_responses(rotored, q, held.ends), operational_inertia_inverse(rotored, q, held.ends)
+        around, along = around_constraints(held, q, v, a, sizes, placements, settings, known, R, mobility, solver)
+        _, E = moved(model, flat(q), flat(dt * (v + dt * a)))
+        c = np.concatenate([along.c_q, along.c_v - around.K / dt], axis=-1)
+        forces = np.concatenate([along.forces_q, 0.0 * along.forces_q], axis=-1)
+        return loads, around.K, around.C, around.R, around.system, E, c, forces
+
+    results = [(len(model.bodies), 6), *_shapes_shared(held)[:-1], (r, 2 * nv), (several, 2 * nv)]
+    return law("around_linearised_step", text, arguments, results, model, held.frames, held.kinds)
+
+
+def _joining(held: HeldBy, around: CompiledFunction, columns: int) -> ColumnsTask:
+    """Columns of A, which have a part of the constraints' own, or of B, from those under constant constraint forces."""
+    nv, name, shared = held.model.nv, "joined_step", _shapes_shared(held)
+    own = [rows_held(held), moving_numbers(held)] if columns > nv else []
+    rows = [2 * nv, *own]
+    solver = TracedSolver(held.name, 0.0)
+
+    def text(x: Any, c: Any = None, forces: Any = None, **given: Any) -> Any:
+        K, C, R, system, E, dt = (given[each] for each in _SHARED)
+        rates = (K @ x[nv:]) * (1.0 / dt)
+        (ds,) = solver.columns(system, [rates if c is None else rates + c])
+        pull = -(transposed(C) @ ds)
+        change = dt * (transposed(R) @ (pull if forces is None else forces + pull))
+        return np.concatenate([x[:nv] + E @ (dt * change), x[nv:] + change], axis=-2)
+
+    def traced() -> Program:
+        return _traced(name, text, shared, rows, around)
+
+    digest = fingerprint.of_model(held.model, held.frames)
+    what = (held.kinds, list(around.shapes.items()), columns)
+    identity = None if digest is None else fingerprint.key(name, digest, *what)
+    given, seconds = [*shared, *((n, columns) for n in rows)], columns * threads.SECONDS
+    return ColumnsTask(traced, columns, given, [(2 * nv, columns)], range(len(shared)), identity, seconds)
+
+
+def _traced(
+    name: str, text: Callable[..., Any], shared: Sequence[Shape], rows: Sequence[int], around: CompiledFunction
+) -> Program:
+    """The program of a column, which knows the constants among the results of the first kernel."""
+    from linkwork.compiled.tracing import trace
+    from linkwork.engine.ir.program import constants
+    from linkwork.engine.trace.replay import expanded
+
+    own = dict(zip(("x", "c", "forces"), ((n, 1) for n in rows), strict=False))
+    program, _, _ = trace(name, text, {**dict(zip(_SHARED, shared, strict=True)), **own})
+    known = {f"argument{n}": constants(around.program, f"result{n + 1}") for n in range(len(shared) - 1)}
+    return expanded(program, known)
+
+
+def _shapes_shared(held: HeldBy) -> list[Shape]:
+    r, several, nv = rows_held(held), moving_numbers(held), held.model.nv
+    return [(r, nv), (r, several), (several, nv), (r * (r + 1) // 2,), (nv, nv), ()]
