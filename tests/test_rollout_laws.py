@@ -15,6 +15,7 @@ import pytest
 import linkwork as lw
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.run import threads as run_threads
+from linkwork.simulation.rollouts import asked
 from programs import bits
 from strategies import close
 from test_constraints import four_bar
@@ -448,3 +449,61 @@ def test_a_law_that_has_no_number_is_named_with_its_time() -> None:
     gone = np.isnan(some.q[:, -1]).any(axis=-1)
     assert gone.tolist() == [bool((each > 0.5).any()) or bool(np.isnan(each).any()) for each in some.q]
     assert gone.any()
+
+
+def test_a_call_that_differs_in_numbers_only_is_not_checked_as_a_whole_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And has the results of a first call, its errors, and its gradients."""
+    rng, joints = np.random.default_rng(5), ("joint1", "joint2")
+    law = lw.compile(lambda t, q, v, gain: -gain * q, t=(), q=2, v=2, gain=2)
+    weight = lw.compile(lambda t, q, v, tau, w: w * (q @ q), t=(), q=2, v=2, tau=2, w=())
+
+    def arm() -> lw.Model:
+        builder, parent = lw.Builder("arm"), "world"
+        for k, name in enumerate(joints):
+            builder.add_body(f"l{k}", parent, lw.joints.Revolute("y"), mass=1.0, com=(0.2, 0.0, 0.1), joint_name=name)
+            parent = f"l{k}"
+        return builder.build()
+
+    model, gears = arm(), [lw.Coupling("joint2", "joint1", 0.5)]
+    whole = asked.asked_of
+    for more in ({}, {"q_target": True, "kp": 3.0, "kd": 0.1}, {"constraints": gears}):
+        seen: list[int] = []
+        monkeypatch.setattr(asked, "asked_of", lambda *a, seen=seen, **k: seen.append(1) or whole(*a, **k))
+        for _ in range(3):
+            q, v, tau = rng.normal(size=(3, 4, 2))
+            q[:, 1] = 0.5 * q[:, 0]
+            given: dict[str, Any] = {
+                "torque": law, "parameters": (rng.normal(size=(4, 1, 2)),), "cost": weight,
+                "cost_parameters": (rng.normal(size=6),), "dt": 0.01, "steps": 6, **more,
+            }  # fmt: skip
+            if "q_target" in more:
+                given["q_target"] = rng.normal(size=(6, 2))
+            found = lw.rollout(model, q, v, tau[:, None], **given)
+            count = len(seen)
+            first = lw.rollout(arm(), q, v, tau[:, None], **given)
+            assert len(seen) == count + 1
+            del seen[count:]
+            for one, other in zip((*found, found.cost), (*first, first.cost), strict=True):
+                assert np.array_equal(one, other)
+            gradients = [run.pullback(q=np.ones((4, 7, 2))) for run in (found, first)]
+            assert np.array_equal(gradients[0].q, gradients[1].q)
+        assert seen == [1]
+        assert pickle.loads(pickle.dumps(found._job)).known is None
+        q[2, 1] = np.nan
+        with pytest.raises(lw.ArgumentError, match=r"q\[2, 1\] .*is nan"):
+            lw.rollout(model, q, v, tau[:, None], **given)
+        tau[1, 0], q[2, 1] = np.inf, 0.5 * q[2, 0]
+        with pytest.raises(lw.ArgumentError, match=r"tau\[1, 0, 0\] .*is inf"):
+            lw.rollout(model, q, v, tau[:, None], **given)
+
+
+def test_a_function_that_is_compiled_in_each_call_is_compiled_in_each_call() -> None:
+    gain, model, q = [1.0], lw.mechanisms.pendulum(), np.array([0.3])
+
+    def law(t: Any, q: Any, v: Any) -> Any:
+        return -gain[0] * q
+
+    weak = [lw.rollout(model, q, 0.0 * q, torque=law, dt=0.01, steps=5).q for _ in range(2)]
+    gain[0] = 50.0
+    strong = lw.rollout(model, q, 0.0 * q, torque=law, dt=0.01, steps=5).q
+    assert np.array_equal(*weak) and abs(strong[-1] - weak[0][-1]) > 1e-3

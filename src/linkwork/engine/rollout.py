@@ -44,7 +44,7 @@ def run_over_time(
     Args:
         plan: of a step made for a time loop, of ``stepping`` or traced.
         state: the arrays of the state (trajectories, numbers), contiguous.
-        given: the step's other arguments (trajectories, steps, numbers), their last axis contiguous.
+        given: the step's other arguments (trajectories or 1, steps or 1, numbers), their last axis contiguous.
         into: for each array of the state that is recorded its records (trajectories, records, numbers), contiguous.
         steps: how many.
         every: after how many a state is recorded.
@@ -87,7 +87,7 @@ def _compiled(
         call = {"trajectories": number, "done": before + done, "steps": span, "total": total, "every": every}
         call |= {f"state{k}": address(array) + first * array.strides[0] for k, array in enumerate(state)}
         for k, array in enumerate(given, len(state)):
-            stride, pace, _ = array.strides
+            stride, pace = (0 if n == 1 else own for n, own in zip(array.shape[:2], array.strides, strict=False))
             call[f"given{k}"] = address(array) + first * stride + done * pace
             call |= {f"given{k}_stride": stride // 8, f"given{k}_pace": pace // 8}
         for k, array in enumerate(into):
@@ -139,6 +139,7 @@ def _interpreted(
     """The same by the interpreter, all trajectories at once."""
     if not all(map(all_finite, given)):
         return NOT_FINITE_ARGUMENT
+    given = [np.broadcast_to(array, (len(state[0]), steps, array.shape[2])) for array in given]
     advance = _evaluator(plan, len(state[0])) if isinstance(plan, Evaluated) else _interpreter(plan)
     now: list[Sequence[Array]] = [list(np.ascontiguousarray(array.T)) for array in state]
     for done in range(steps):

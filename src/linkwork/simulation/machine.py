@@ -272,8 +272,7 @@ class Machine:
             now = [part.copy() for part in before]
             given = []
             for rows in self._given:
-                part = rows if len(rows) == 1 else rows[reached : reached + span]
-                given.append(np.broadcast_to(part[None], (1, span, rows.shape[1])))
+                given.append((rows if len(rows) == 1 else rows[reached : reached + span])[None])
             status = run_over_time(
                 self.plan, now, given, states.arrays, span, every, 1, reached, self.steps, sure=False
             )

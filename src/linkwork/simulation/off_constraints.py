@@ -65,6 +65,8 @@ def _errors(held: HeldBy, q: Array) -> Array:
         )  # fmt: skip
         (found,), _, _ = held.kept_law("errors", make).attempt([q, held.placements])
         return found
+    if not loops:
+        return np.asarray(_text(held, q, held.placements), dtype=np.float64)
     with interpreted():
         parts = [_text(held, q[first : first + _TOGETHER], held.placements) for first in range(0, len(q), _TOGETHER)]
     return np.concatenate(parts)

@@ -37,6 +37,7 @@ class Job:
         extras: a law, a cost, constraints, stops.
         shapes: of their parameters, for one step.
         before: the number of steps already done.
+        known: the plan of a step with these arguments and extras, if there is one; it stays in this process.
     """
 
     model: Model
@@ -49,6 +50,10 @@ class Job:
     extras: Extras = NONE
     shapes: dict[str, Shape] = field(default_factory=dict)
     before: int = 0
+    known: tuple[list[str], Extras, Plan] | None = field(default=None, compare=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "known": None}
 
     def __len__(self) -> int:
         return len(self.q)
@@ -113,11 +118,10 @@ class Job:
         given = []
         for name in self._names:
             part = self.parts[name]
-            part = part if part.shape[1] == 1 else part[:, first : first + steps]
-            given.append(np.broadcast_to(part, (len(self), steps, part.shape[-1])))
+            given.append(part if part.shape[1] == 1 else part[:, first : first + steps])
         try:
             status = run_over_time(
-                self._plan, state, given, into[:RECORDED], steps, self.every, threads, first, self.steps
+                self.step_plan, state, given, into[:RECORDED], steps, self.every, threads, first, self.steps
             )
         except (ZeroDivisionError, OverflowError, TracingError) as error:
             if isinstance(error, TracingError) and not isinstance(error.__cause__, ArithmeticError):
@@ -143,9 +147,18 @@ class Job:
         """The names of the arguments of a step besides its state, in order."""
         return ["dt", *(name for name in (*STEP_PARTS, *self.shapes) if name in self.parts)]
 
+    def with_plan(self) -> Job:
+        """The same job, whose plan need not be found again."""
+        return replace(self, known=(self._names, self.extras, self.step_plan))
+
     @property
-    def _plan(self) -> Plan:
-        engine = current_form() if self.engine == "auto" else self.engine  # a worker may not support machine code
+    def step_plan(self) -> Plan:
+        form = current_form()
+        if self.known is not None and form == self.engine:
+            names, extras, plan = self.known
+            if extras is self.extras and names == self._names:
+                return plan
+        engine = form if self.engine == "auto" else self.engine  # a worker may not support machine code
         if self.extras.any:
             return self.extras.step_plan(self.model, self.all_shapes, engine)
         return function(self.algorithm, self.model, form=engine, over_time=True)

@@ -23,7 +23,7 @@ from linkwork.simulation.contact_steps import warn_of_depth
 from linkwork.simulation.coupled import check_within_limits
 from linkwork.simulation.laws import Parameters
 from linkwork.simulation.off_constraints import warn_of_errors
-from linkwork.simulation.rollouts.asked import asked_of
+from linkwork.simulation.rollouts.asked import asked_again
 from linkwork.simulation.rollouts.by_hand import ByHand, Policy
 from linkwork.simulation.rollouts.divergence import cut_off, explained
 from linkwork.simulation.rollouts.executors import spread
@@ -190,7 +190,7 @@ def rollout(
     size = None if chunk is None else integer("chunk", chunk, 1)
     held = integer("hold", hold, 1)
     _check_policy(policy, held, torque, executor)
-    asked = asked_of(
+    asked = asked_again(
         model, q, v, tau, dt=step, steps=steps, every=every, q_target=q_target, kp=kp, v_target=v_target, kd=kd,
         damping=damping, friction=friction, springs=springs, effort_limits=effort_limits, torque=torque,
         parameters=parameters, cost=cost, cost_parameters=cost_parameters, constraints=constraints,
