@@ -488,6 +488,8 @@ def test_a_call_that_differs_in_numbers_only_is_not_checked_as_a_whole_again(mon
             gradients = [run.pullback(q=np.ones((4, 7, 2))) for run in (found, first)]
             assert np.array_equal(gradients[0].q, gradients[1].q)
         assert seen == [1]
+        ((kept, _),) = list(model._memo.derived[asked.asked_again].values())[-1:]
+        assert all(array.size <= 2 for array in (kept.job.q, kept.job.v, *kept.job.parts.values()))
         assert pickle.loads(pickle.dumps(found._job)).known is None
         q[2, 1] = np.nan
         with pytest.raises(lw.ArgumentError, match=r"q\[2, 1\] .*is nan"):
@@ -495,6 +497,20 @@ def test_a_call_that_differs_in_numbers_only_is_not_checked_as_a_whole_again(mon
         tau[1, 0], q[2, 1] = np.inf, 0.5 * q[2, 0]
         with pytest.raises(lw.ArgumentError, match=r"tau\[1, 0, 0\] .*is inf"):
             lw.rollout(model, q, v, tau[:, None], **given)
+
+
+@pytest.mark.parametrize(
+    ("q", "v", "tau"),
+    [((), (), ()), ((), (3,), ()), ((1,), (), (3, 1)), ((3,), (3,), (5,)), ((2, 3), (3,), (2, 1, 5)), ((0,), (), ())],
+)
+def test_calls_again_with_arrays_that_are_broadcast(q: Any, v: Any, tau: Any) -> None:
+    rng = np.random.default_rng(6)
+    model = lw.mechanisms.serial_chain(2)
+    for _ in range(3):
+        given = [rng.normal(size=(*shape, 2)) for shape in (q, v, tau)]
+        found = lw.rollout(model, *given, dt=0.01, steps=5)
+        first = lw.rollout(lw.mechanisms.serial_chain(2), *given, dt=0.01, steps=5)
+        assert found.q.shape == first.q.shape and all(map(np.array_equal, found, first))
 
 
 def test_a_function_that_is_compiled_in_each_call_is_compiled_in_each_call() -> None:

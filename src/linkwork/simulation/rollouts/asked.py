@@ -128,7 +128,7 @@ def asked_again(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None,
     if len(known) >= _MOST_KEPT:
         known.clear()
     objects = [given[name] for name in _OBJECTS]  # they are known by identity, so they must live
-    known[key] = found, objects
+    known[key] = _without_numbers(found), objects
     return found
 
 
@@ -162,10 +162,19 @@ def _key(given: Mapping[str, Any]) -> tuple[Any, ...] | None:
     return tuple(key)
 
 
+def _without_numbers(found: Asked) -> Asked:
+    """The same call without the arrays that each call has of its own."""
+    job, nothing = found.job, np.empty((1, 1, 0))
+    own = {*_OVER_TIME, *job.shapes}
+    arrays = {name: nothing if name in own else array for name, array in job.parts.items()}
+    parts = {name: array for name, array in found.parts.items() if name not in own}
+    return Asked(replace(job, q=nothing[0], v=nothing[0], parts=arrays), found.batch, parts, {})
+
+
 def _with_numbers(before: Asked, given: Mapping[str, Any]) -> Asked:
     """An earlier call's job, with the numbers of this one."""
-    job, batch = before.job, before.batch
-    extras, rest = job.extras, dict(before.others)
+    job, batch, rest = before.job, before.batch, dict[str, Array]()
+    extras, model = job.extras, job.model
     parts, arrays = dict(before.parts), dict(job.parts)
     for name in _OVER_TIME:
         value = given[name]
@@ -178,10 +187,10 @@ def _with_numbers(before: Asked, given: Mapping[str, Any]) -> Asked:
     }
     for name, (called, array, _) in own.items():
         rest[called], arrays[name] = array, rows(array, batch)
-    shapes = [(*batch, size) for size in (job.q.shape[1], job.v.shape[1])]
+    n = prod(batch)
     q, v = (
-        (array if array.shape == shape else np.broadcast_to(array, shape)).reshape(-1, shape[-1])
-        for array, shape in zip((given["q"], given["v"]), shapes, strict=True)
+        (array if array.shape == (*batch, size) else np.broadcast_to(array, (*batch, size))).reshape(n, size)
+        for array, size in ((given["q"], model.nq), (given["v"], model.nv))
     )
     return Asked(replace(job, q=q, v=v, parts=arrays), batch, parts, rest)
 
