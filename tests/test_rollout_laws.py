@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
+from collections import UserList
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import cache
@@ -490,7 +491,7 @@ def test_a_call_that_differs_in_numbers_only_is_not_checked_as_a_whole_again(mon
         assert seen == [1]
         ((kept, _),) = list(model._memo.derived[asked.asked_again].values())[-1:]
         assert all(array.size <= 2 for array in (kept.job.q, kept.job.v, *kept.job.parts.values()))
-        assert pickle.loads(pickle.dumps(found._job)).known is None
+        assert pickle.loads(pickle.dumps(found._job)).known == []
         q[2, 1] = np.nan
         with pytest.raises(lw.ArgumentError, match=r"q\[2, 1\] .*is nan"):
             lw.rollout(model, q, v, tau[:, None], **given)
@@ -523,3 +524,27 @@ def test_a_function_that_is_compiled_in_each_call_is_compiled_in_each_call() -> 
     gain[0] = 50.0
     strong = lw.rollout(model, q, 0.0 * q, torque=law, dt=0.01, steps=5).q
     assert np.array_equal(*weak) and abs(strong[-1] - weak[0][-1]) > 1e-3
+
+
+def test_other_sequences_of_constraints_may_change_between_calls() -> None:
+    model = lw.mechanisms.serial_chain(3)
+    q, v = np.array([[0.3, 0.5, -0.4], [0.5, -0.3, 0.2]])
+    planes = [lw.PointOnPlane.at(model, q, frame, normal="x") for frame in ("tip", model.body_names[1])]
+    held: UserList[Any] = UserList(planes[:1])
+    found = []
+    for plane in planes:
+        held[0] = plane
+        found.append(lw.rollout(model, q, v, dt=1e-3, steps=20, constraints=held).q)
+        assert np.array_equal(found[-1], lw.rollout(model, q, v, dt=1e-3, steps=20, constraints=[plane]).q)
+    assert not np.array_equal(*found)
+
+
+def test_joints_without_effort_are_named_in_each_call_at_its_own_line() -> None:
+    builder = lw.Builder("idle")
+    builder.add_body("bob", joint=lw.joints.Revolute("y"), mass=1.0, com=(0.0, 0.0, -1.0), effort=0.0)
+    model, zero = builder.build(), np.zeros(1)
+    for _ in range(3):
+        for function in (lw.rollout, lw.linearise):
+            with pytest.warns(lw.LinkworkWarning, match="effort limit of 0 for 'joint_bob'") as said:
+                function(model, zero, zero, zero, dt=1e-3, **({"steps": 3} if function is lw.rollout else {}))
+            assert [each.filename for each in said] == [__file__]

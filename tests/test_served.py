@@ -281,6 +281,22 @@ class Pair(NamedTuple):
     other: Any
 
 
+class Own(Pair):
+    """With a constructor of its own."""
+
+    def __new__(cls, one: Any, other: Any) -> Own:
+        made = super().__new__(cls, one, other)
+        made.constructed = True  # type: ignore[attr-defined]
+        return made
+
+
+def test_a_named_tuple_is_made_by_its_own_constructor() -> None:
+    law = lw.compile(lambda x: [Own(x, 2.0 * x)], x=2)
+    for _ in range(3):
+        (made,) = law(np.ones(2))
+        assert made.constructed and made.other.tolist() == [2.0, 2.0]
+
+
 def test_compiled_functions_that_return_dicts_run_no_python() -> None:
     law = lw.compile(lambda x: {"a": [2.0 * x, (x,)], 7: {}, "b": {"c": Pair(x + 1.0, x), ("d",): ()}}, x=2)
     only = lw.compile(lambda x: {"a": 2.0 * x}, x=2)

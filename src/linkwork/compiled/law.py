@@ -36,8 +36,8 @@ def law(
 ) -> CompiledFunction:
     """A text over arrays for a model. ``what`` must name everything that it depends on besides model and frames.
     Numbers of arguments, by name and place, may ``often`` have these values: code has a shorter program for states in
-    which all of them do. It is roughly so many times ``dearer`` than an algorithm alone. A text too
-    long for one kernel is ``planned`` in another way.
+    which all of them do. It is roughly so many times ``dearer`` than an algorithm alone. A text too long for one kernel
+    is ``planned`` in another way.
 
     Its results are an array, or a tuple of arrays, of these shapes; NaN in every state if the text divides by something
     that is zero for this model.

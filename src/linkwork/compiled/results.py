@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import count
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -38,8 +38,20 @@ def nested(structure: Structure) -> Any:
     if structure is None:
         return None
     kind, *keys, inside = structure
-    maker = None if kind in (tuple, dict) else getattr(kind, "_make", kind)
+    maker = None if kind in (tuple, dict) else _maker(kind)
     return maker, tuple(keys[0]) if keys else None, tuple(map(nested, inside))
+
+
+def _maker(kind: Any) -> Callable[[tuple[Any, ...]], Any]:
+    """Makes a list, or a named tuple, of a tuple; one of a class with a constructor of its own by that."""
+    if not hasattr(kind, "_fields"):
+        return cast(Callable[[tuple[Any, ...]], Any], kind)
+    for own in kind.__mro__:
+        if "_fields" in vars(own):
+            break
+        if "__new__" in vars(own) or "__init__" in vars(own):
+            return lambda parts: kind(*parts)
+    return cast(Callable[[tuple[Any, ...]], Any], kind._make)
 
 
 def putting_together(structure: Structure) -> Callable[[tuple[Any, ...]], Any]:

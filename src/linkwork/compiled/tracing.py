@@ -25,12 +25,18 @@ _LONG = 5 * MOST_INSTRUCTIONS
 
 
 def trace(
-    name: str, function: Callable[..., Any], parameters: Mapping[str, Shape], isomorphic: bool = False
+    name: str,
+    function: Callable[..., Any],
+    parameters: Mapping[str, Shape],
+    isomorphic: bool = False,
+    warns: bool = True,
 ) -> tuple[Program, Structure, tuple[Shape, ...]]:
     """The program of a function, the structure of its result, and the shapes of the arrays in it. With ``isomorphic``,
-    isomorphic branches of mechanisms get the same instructions, and elementary functions are expanded.
+    isomorphic branches of mechanisms get the same instructions, and elementary functions are expanded. It ``warns`` of
+    a long trace before it ends.
     """
-    tracer = Tracer(expand=isomorphic, isomorphic=isomorphic, most=_LONG, warn=lambda: _warn_of_length(name))
+    most, warn = (_LONG, lambda: _warn_of_length(name)) if warns else (None, None)
+    tracer = Tracer(expand=isomorphic, isomorphic=isomorphic, most=most, warn=warn)
     arrays: dict[str, TracedArray] = {}
     for k, (key, shape) in enumerate(parameters.items()):
         loads = [tracer.load(Address(f"argument{k}", i)) for i in range(prod(shape))]
@@ -69,7 +75,7 @@ def trace(
 
 def _warn_of_length(name: str) -> None:
     warn_caller(
-        f"the trace of {name} has {_LONG:,} instructions so far, more than the {MOST_INSTRUCTIONS:,} up to which "
-        f"machine code is made; it will run by the interpreter, slowly. Use smaller matrices, fewer bodies, points or "
-        f"iterations"
+        f"the trace of {name} has {_LONG:,} instructions so far; unless most of them prove to be of no use, it runs by "
+        f"the interpreter, slowly, since machine code is made up to {MOST_INSTRUCTIONS:,}. Use smaller matrices, fewer "
+        f"bodies, points or iterations"
     )

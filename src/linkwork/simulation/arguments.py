@@ -19,7 +19,7 @@ from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, as_array, check_finite
 from linkwork.engine.run.memory import empty
 from linkwork.engine.spaces import SPACES
-from linkwork.errors import ArgumentError, LinkworkWarning, TracingError, shown
+from linkwork.errors import ArgumentError, LinkworkWarning, TracingError, shown, warn_caller
 from linkwork.joints import Prismatic
 from linkwork.memory import check_memory, not_enough_memory
 from linkwork.model.memo import kept_with_model
@@ -158,16 +158,14 @@ def without_effort(model: Model) -> list[str]:
     return [body.joint_name for body in model.bodies if body.joint.nv and not any(body.limits.effort)]
 
 
-def warn_of_no_effort(model: Model, above: int = 3) -> None:
-    """Warn of effort limits that are 0, with the line of the call ``above`` frames up."""
+def warn_of_no_effort(model: Model) -> None:
+    """Warn of effort limits that are 0."""
     stuck = without_effort(model)
     if stuck:
-        warnings.warn(
+        warn_caller(
             f"model {model.name!r} gives an effort limit of 0 for {', '.join(map(repr, stuck[:5]))}"
             f"{', ...' if len(stuck) > 5 else ''}, so that nothing drives these; pass effort_limits=False if that is "
-            f"not meant",
-            LinkworkWarning,
-            stacklevel=above,
+            f"not meant"
         )
 
 

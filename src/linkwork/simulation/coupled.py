@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import copysign
+from math import copysign, isfinite
 
 import numpy as np
 
@@ -58,9 +58,9 @@ class Together:
             here = self.followed[joint.dof]
             if not here.ratio:
                 continue
-            ends = sorted((limit - here.offset) / here.ratio for limit in (joint.lower, joint.upper))
             one = found.get(here.dof)
-            low, high, friction = ends[0], ends[1], abs(here.ratio) * joint.friction
+            low, high = self._limits(joint)
+            friction = abs(here.ratio) * joint.friction
             if one is not None:
                 low, high, friction = max(low, one.lower), min(high, one.upper), friction + one.friction
             if low > high:
@@ -70,6 +70,29 @@ class Together:
                 )
             found[here.dof] = Joint(leading.index(here.dof), self.coordinates[here.dof], low, high, friction)
         return list(found.values())
+
+    def _leads(self, leader: int, dof: int) -> bool:
+        return self.followed[dof].dof == leader and bool(self.followed[dof].ratio)
+
+    def _limits(self, joint: Joint) -> list[float]:
+        """Those of a joint, as limits of its leader."""
+        here = self.followed[joint.dof]
+        return sorted((limit - here.offset) / here.ratio for limit in (joint.lower, joint.upper))
+
+    def stops(self, joints: Sequence[Joint]) -> dict[int, list[list[tuple[int, float]]]]:
+        """For each leader the joints whose stops are reached at its lower limit, and those at its upper one, each with
+        its share of an impulse on the leader: joints that reach theirs at the same time share as little as they can.
+        """
+        found: dict[int, list[list[tuple[int, float]]]] = {}
+        for leader in self.leading:
+            own = [joint for joint in joints if self._leads(leader, joint.dof)]
+            for side, tightest in ((0, max), (1, min)) if own else ():
+                limit = tightest(self._limits(joint)[side] for joint in own)
+                held = [joint.dof for joint in own if self._limits(joint)[side] == limit and isfinite(limit)]
+                ratios = [self.followed[dof].ratio for dof in held]
+                whole = sum(ratio * ratio for ratio in ratios)
+                found.setdefault(leader, []).append([(dof, r / whole) for dof, r in zip(held, ratios, strict=True)])
+        return found
 
 
 def moving_together(model: Model, constraints: Sequence[Constraint]) -> Together | None:
@@ -107,7 +130,7 @@ def held_back_together(
     before: tuple[Sequence[Scalar], Sequence[Scalar]] | None = None,
 ) -> tuple[list[Scalar], list[Scalar], Scalar]:
     """``stops.held_back`` for joints that may be coupled. Each coupled joint takes its share of friction; the rest of
-    the impulse acts on the leader.
+    the impulse acts on the joint whose stop is reached.
     """
     if together is None:
         return held_back(M, end, q, dt, joints, before)
@@ -126,12 +149,17 @@ def held_back_together(
     speeds, pushes, sound = held_back(inertia, own, q, dt, together.joints(joints), known)
     found: list[Scalar] = list(end)
     impulses: list[Scalar] = [0.0] * len(end)
-    rubs = {joint.dof: joint.friction for joint in joints}
+    rubs, stops = {joint.dof: joint.friction for joint in joints}, together.stops(joints)
     for k, members, speed, was, push in zip(leading, behind, speeds, own, pushes, strict=True):
         most = sum(abs(ratio) * rubs.get(i, 0.0) for i, ratio in members)
         rubbing = dt * most
         slid = where_less(rubbing, push, rubbing, where_less(push, -rubbing, -rubbing, push)) if most else 0.0
-        impulses[k] = push - slid
+        rest = push - slid
+        low, high = stops.get(k, ([], []))
+        for i, share in low:
+            impulses[i] = impulses[i] + share * (rest if low == high else where_less(0.0, rest, rest, 0.0))
+        for i, share in high if low != high else ():
+            impulses[i] = impulses[i] + share * where_less(rest, 0.0, rest, 0.0)
         for i, ratio in members:
             if rubs.get(i):
                 impulses[i] = impulses[i] + (copysign(rubs[i], ratio) / most) * slid

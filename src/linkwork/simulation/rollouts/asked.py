@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from math import isfinite, prod
 from typing import Any, NamedTuple
@@ -19,14 +18,23 @@ from linkwork.dynamics.contact.law import touching
 from linkwork.dynamics.varied import as_parameters
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
-from linkwork.errors import ArgumentError, TracingError
+from linkwork.errors import ArgumentError
 from linkwork.memory import fits_memory
-from linkwork.model.all_contacts import as_contacts
-from linkwork.model.constraints import as_constraints
+from linkwork.model.all_contacts import Contacts, as_contacts
+from linkwork.model.constraints import Constraint, as_constraints
+from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
 from linkwork.simulation.laws import as_law, parameters_of
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.parts import OVER_TIME, broadcast, check_over_time, rows, step_count, step_parts
+from linkwork.simulation.rollouts.parts import (
+    OVER_TIME,
+    broadcast,
+    check_over_time,
+    rows,
+    step_count,
+    step_parts,
+    warn_of_efforts,
+)
 from linkwork.simulation.rollouts.steps import Extras
 
 
@@ -100,17 +108,15 @@ def asked_of(
 _MOST_KEPT = 100
 """Options of calls that are kept with a model."""
 _PLAIN = (type(None), bool, int, float)
-_OVER_TIME = ("tau", "q_target", "v_target")
-_WITH_ROWS = ("q", "v", *_OVER_TIME)
+_ROWS = ("tau", "q_target", "v_target")
+_NUMBERS = ("q", "v", *_ROWS)
 _SIMPLE = ("dt", "steps", "every", "kp", "kd", "damping", "friction", "springs", "effort_limits", "stabilisation",
            "proximal", "joint_limits", "driven")  # fmt: skip
 _OBJECTS = ("torque", "cost", "constraints", "contacts")
 
 
 def asked_again(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None, **others: Any) -> Asked:
-    """``asked_of``, which checks nothing twice: of a call that differs from an earlier one in numbers only, just these
-    are checked.
-    """
+    """``asked_of``, of which a call that differs from an earlier one in numbers only repeats what concerns these."""
     given = {"q": q, "v": v, "tau": tau, **others}
     key = _key(given)
     if key is None:
@@ -118,12 +124,7 @@ def asked_again(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None,
     known: dict[Any, tuple[Asked, list[Any]]] = model._memo.derived.setdefault(asked_again, {})
     before = known.get(key)
     if before is not None and all_finite(given["q"]) and all_finite(given["v"]):
-        earlier, objects = before
-        if earlier.job.known is None and not earlier.job.extras.held_by_python(model):
-            with suppress(ArithmeticError, TracingError):  # the time loop explains it
-                earlier = earlier._replace(job=earlier.job.with_plan())
-                known[key] = earlier, objects
-        return _with_numbers(earlier, given)
+        return _with_numbers(before[0], given)
     found = asked_of(model, q, v, tau, **others)
     if len(known) >= _MOST_KEPT:
         known.clear()
@@ -141,7 +142,7 @@ def _key(given: Mapping[str, Any]) -> tuple[Any, ...] | None:
     if not all(given[name] is None or isinstance(given[name], CompiledFunction) for name in ("torque", "cost")):
         return None
     key: list[Any] = [current_form()]
-    for name in _WITH_ROWS:
+    for name in _NUMBERS:
         value = given[name]
         if value is not None and not is_plain(value):
             return None
@@ -158,16 +159,21 @@ def _key(given: Mapping[str, Any]) -> tuple[Any, ...] | None:
         key += type(value), value
     for name in _OBJECTS:
         value = given[name]
-        key.append(tuple(map(id, value)) if type(value) in (list, tuple) else id(value))
+        if type(value) in (list, tuple):
+            key.append(tuple(map(id, value)))
+        elif value is None or isinstance(value, (CompiledFunction, Constraint, Contact, Contacts)):
+            key.append(id(value))
+        else:  # other sequences may change
+            return None
     return tuple(key)
 
 
 def _without_numbers(found: Asked) -> Asked:
     """The same call without the arrays that each call has of its own."""
     job, nothing = found.job, np.empty((1, 1, 0))
-    own = {*_OVER_TIME, *job.shapes}
+    own = {*_ROWS, *job.shapes}
     arrays = {name: nothing if name in own else array for name, array in job.parts.items()}
-    parts = {name: array for name, array in found.parts.items() if name not in own}
+    parts = {name: nothing if name in own else array for name, array in found.parts.items()}
     return Asked(replace(job, q=nothing[0], v=nothing[0], parts=arrays), found.batch, parts, {})
 
 
@@ -175,8 +181,9 @@ def _with_numbers(before: Asked, given: Mapping[str, Any]) -> Asked:
     """An earlier call's job, with the numbers of this one."""
     job, batch, rest = before.job, before.batch, dict[str, Array]()
     extras, model = job.extras, job.model
+    warn_of_efforts(model, given["effort_limits"], extras.law is not None or given["driven"], before.parts)
     parts, arrays = dict(before.parts), dict(job.parts)
-    for name in _OVER_TIME:
+    for name in _ROWS:
         value = given[name]
         if value is not None:
             parts[name] = value if value.ndim > 1 else value[None]

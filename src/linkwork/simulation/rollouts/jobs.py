@@ -37,7 +37,8 @@ class Job:
         extras: a law, a cost, constraints, stops.
         shapes: of their parameters, for one step.
         before: the number of steps already done.
-        known: the plan of a step with these arguments and extras, if there is one; it stays in this process.
+        known: the plan of the last step, with the arguments and extras that it is for, if there is one; jobs that
+            are made of each other share it, in this process.
     """
 
     model: Model
@@ -50,10 +51,10 @@ class Job:
     extras: Extras = NONE
     shapes: dict[str, Shape] = field(default_factory=dict)
     before: int = 0
-    known: tuple[list[str], Extras, Plan] | None = field(default=None, compare=False, repr=False)
+    known: list[tuple[list[str], Extras, str, Plan]] = field(default_factory=list, compare=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "known": None}
+        return {**self.__dict__, "known": []}
 
     def __len__(self) -> int:
         return len(self.q)
@@ -147,21 +148,19 @@ class Job:
         """The names of the arguments of a step besides its state, in order."""
         return ["dt", *(name for name in (*STEP_PARTS, *self.shapes) if name in self.parts)]
 
-    def with_plan(self) -> Job:
-        """The same job, whose plan need not be found again."""
-        return replace(self, known=(self._names, self.extras, self.step_plan))
-
     @property
     def step_plan(self) -> Plan:
-        form = current_form()
-        if self.known is not None and form == self.engine:
-            names, extras, plan = self.known
-            if extras is self.extras and names == self._names:
+        engine = current_form() if self.engine == "auto" else self.engine  # a worker may not support machine code
+        names = self._names
+        for known, extras, form, plan in self.known:
+            if extras is self.extras and form == engine and known == names:
                 return plan
-        engine = form if self.engine == "auto" else self.engine  # a worker may not support machine code
         if self.extras.any:
-            return self.extras.step_plan(self.model, self.all_shapes, engine)
-        return function(self.algorithm, self.model, form=engine, over_time=True)
+            plan = self.extras.step_plan(self.model, self.all_shapes, engine)
+        else:
+            plan = function(self.algorithm, self.model, form=engine, over_time=True)
+        self.known[:] = [(names, self.extras, engine, plan)]
+        return plan
 
     @property
     def all_shapes(self) -> dict[str, Shape]:

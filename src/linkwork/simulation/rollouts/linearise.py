@@ -325,7 +325,8 @@ def _check(job: Job, fine: NDArray[np.bool_]) -> None:
         worst = int(np.argmin(fine))
         _say_why(job, worst)
         where = f" at state {worst} of the batch" if len(job) > 1 else ""
-        raise ArgumentError(f"the step has no finite derivatives{where}")
+        hint = "; for constraints that are nearly redundant, pass proximal=1e-6" if job.extras.constraints else ""
+        raise ArgumentError(f"the step has no finite derivatives{where}{hint}")
 
 
 def _say_why(job: Job, k: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -51,9 +52,7 @@ def step_parts(model: Model, effort_limits: bool | ArrayLike, driven: bool = Fal
     if values["springs"] and model.stiffness.any():
         parts["stiffness"], parts["springref"] = _at_all_times(model.stiffness), _at_all_times(model.springref)
     most = effort_limits_of(model, effort_limits)
-    if driven or parts.keys() & {"tau", "kp", "kd"}:
-        if effort_limits is True:
-            warn_of_no_effort(model, 4)
+    if warn_of_efforts(model, effort_limits, driven, parts):
         finite = np.minimum(once(most), np.finfo(np.float64).max)  # machine code requires finite numbers
         if np.isfinite(once(most)).any():
             parts["effort"] = _at_all_times(np.broadcast_to(finite, most.shape))
@@ -62,6 +61,14 @@ def step_parts(model: Model, effort_limits: bool | ArrayLike, driven: bool = Fal
         array = array if array.ndim > 2 else array[None]
         parts["f_ext"] = array.reshape((*array.shape[:-2], 6 * len(model.bodies)))
     return parts
+
+
+def warn_of_efforts(model: Model, effort_limits: Any, driven: bool, parts: Mapping[str, Array]) -> bool:
+    """Whether anything drives, whose forces are limited; warns of limits that are 0, if they are the model's."""
+    drives = driven or bool(parts.keys() & {"tau", "kp", "kd"})
+    if drives and effort_limits is True:
+        warn_of_no_effort(model)
+    return drives
 
 
 def step_count(steps: Any, batch: tuple[int, ...], over_time: dict[str, Array]) -> int:
