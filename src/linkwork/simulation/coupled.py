@@ -192,6 +192,15 @@ def _times(factor: float, number: Scalar) -> Scalar:
     return number if factor == 1.0 else factor * number
 
 
+def with_leaders(joints: Sequence[Joint], together: Together | None) -> list[Joint]:
+    """The joints, and the leaders of coupled ones with the limits of all their followers: what is put back to a limit
+    by itself would leave those coupled to it behind.
+    """
+    if together is None:
+        return list(joints)
+    return [*joints, *(one._replace(dof=together.leading[one.dof]) for one in together.joints(joints))]
+
+
 def check_within_limits(model: Model, q: Array, constraints: Sequence[Constraint] = ()) -> None:
     """An error if a configuration (n, nq) violates a position limit of a joint or of a joint coupled to it."""
     joints = held_joints(model, [0.0] * model.nv, True)

@@ -27,6 +27,7 @@ from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask
 from linkwork.engine.plans.traced import Traced
 from linkwork.engine.rollout import run_over_time
 from linkwork.engine.trace.isomorphic import branches_of
+from linkwork.simulation.coupled import with_leaders
 from linkwork.simulation.held import stopped
 from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.record import Record
@@ -118,7 +119,7 @@ class _Text:
         """The state dt later, within the position limits if these are applied."""
         q, v = self.scene.step(plant, t, q, v, a, dt)
         if self.scene.joints:
-            q = _array(within_limits(numbers(q).tolist(), self.scene.joints))
+            q = _array(within_limits(numbers(q).tolist(), with_leaders(self.scene.joints, self.scene.together)))
         return q, v
 
     def _plant(self, source: Callable[..., Any], dt: Any, f_ext: Any) -> Plant:

@@ -23,7 +23,7 @@ import numpy as np
 from linkwork.dynamics.arguments import Array
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
-from linkwork.simulation.coupled import check_within_limits
+from linkwork.simulation.coupled import check_within_limits, moving_together, with_leaders
 from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.stops import held_joints
 
@@ -47,6 +47,11 @@ class StictionAndStops:
         self.any = bool(self.joints)
         if stops:
             check_within_limits(model, q[None], constraints)
+        kept = [joint for joint in with_leaders(stopped, moving_together(model, constraints)) if stops]
+        self._kept = np.array([joint.coordinate for joint in kept], np.intp)
+        self._lowest, self._highest = (
+            np.array([getattr(joint, name) for joint in kept]) for name in ("lower", "upper")
+        )
 
     def forces(self, plant: Plant, t: float, q: Array, v: Array, free: Answer, dt: float) -> Array | None:
         """The joint forces (nv,) of friction and stops over a step, or None; ``free`` is the answer without them."""
@@ -74,13 +79,14 @@ class StictionAndStops:
 
     def clip(self, q: Array) -> Array:
         """The configuration, with joints that exceeded a limit in the last step put back to it."""
-        if not self.at.size:
+        if not self._kept.size:
             return q
-        here = q[self.at]
-        if (here >= self.lower).all() and (here <= self.upper).all():
+        here = q[self._kept]
+        if (here >= self._lowest).all() and (here <= self._highest).all():
             return q
         q = q.copy()
-        q[self.at] = np.clip(here, self.lower, self.upper)
+        for k, low, high in zip(self._kept, self._lowest, self._highest, strict=True):
+            q[k] = min(max(q[k], low), high)
         return q
 
 

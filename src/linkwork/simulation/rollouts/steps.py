@@ -33,7 +33,7 @@ from linkwork.model.constraints import Constraint
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 from linkwork.simulation.contact_steps import moved
-from linkwork.simulation.coupled import moving_together
+from linkwork.simulation.coupled import moving_together, with_leaders
 from linkwork.simulation.held import stopped
 from linkwork.simulation.rotors import with_rotors
 from linkwork.simulation.stops import Joint, held_joints, stopping_forces, within_limits
@@ -218,7 +218,7 @@ class Step:
             end, *_ = stopped(mass, [array_of([*loose.values()]), *own.values()], end, q, dt, joints, together)
             after = integrate(model, q, dt * end)
         if joints:
-            after = array_of(within_limits(numbers(after).tolist(), joints))
+            after = array_of(within_limits(numbers(after).tolist(), with_leaders(joints, together)))
         return after, end, drive, wrenches, None
 
     @staticmethod
