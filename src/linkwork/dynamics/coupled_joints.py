@@ -44,21 +44,22 @@ def as_couplings(model: Model, constraints: Sequence[Constraint]) -> Couplings |
 
 def coupled_motion(
     model: Model, held: Couplings, q: Array, v: Array, tau: Array, f_ext: Array | None, settings: Array | None,
-    solver: Solver,
+    solver: Solver, method: str = "articulated_body",
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Accelerations and wrenches, as ``constrained_dynamics`` returns them."""
-    free = forward_dynamics(model, q, v, tau, f_ext)
-    sizes, response = coupled_sizes(model, held, q, v, free, settings, solver)
+    """Accelerations and wrenches, as ``constrained_dynamics`` returns them; the tree by any ``method``."""
+    free = forward_dynamics(model, q, v, tau, f_ext, method)
+    sizes, response = coupled_sizes(model, held, q, v, free, settings, solver, method)
     return free + times(response, sizes), sizes[..., None] * held.wrenches
 
 
 def coupled_sizes(
-    model: Model, held: Couplings, q: Array, v: Array, free: Array, settings: Array | None, solver: Solver
-) -> tuple[Array, Array]:
+    model: Model, held: Couplings, q: Array, v: Array, free: Array, settings: Array | None, solver: Solver,
+    method: str = "articulated_body",
+) -> tuple[Array, Array]:  # fmt: skip
     """The coupling forces (..., k) from the accelerations without them, and the unit responses (..., nv, k)."""
     if is_traced(free):
-        weightless, rest = _weightless(model), np.zeros(model.nv)  # the articulated bodies are those of ``free``
-        response = np.stack([forward_dynamics(weightless, q, rest, row) for row in held.rows], axis=-1)
+        weightless, rest = _weightless(model), np.zeros(model.nv)  # the inertias are those of ``free``
+        response = np.stack([forward_dynamics(weightless, q, rest, row, method=method) for row in held.rows], axis=-1)
     else:  # less code to compile
         response = np.asarray(np.linalg.solve(mass_matrix(model, q), held.rows.T), dtype=np.float64)
     asked = times(held.rows, free)

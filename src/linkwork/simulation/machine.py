@@ -36,6 +36,8 @@ from linkwork.simulation.stages import Stages, ask
 from linkwork.simulation.stops import going_on, resisting_forces, within_limits
 from linkwork.spatial import total, where_less
 
+_FEW = 12
+"""Bodies up to which composite bodies take no longer than articulated ones."""
 WORTH = 200
 """Steps per body, over all runs together, from which on code is compiled, which takes as long as some thousands of
 steps in Python; in one run if there are friction or stops, since a run must not depend on those before it then, and a
@@ -122,12 +124,22 @@ class _Text:
             q = _array(within_limits(numbers(q).tolist(), with_leaders(self.scene.joints, self.scene.together)))
         return q, v
 
+    @property
+    def _needs_mass(self) -> bool:
+        """Whether a step that may be held by stops or friction computes the mass matrix once, for that and for its
+        accelerations; it is dearer than articulated bodies for larger robots.
+        """
+        scene = self.scene
+        held = scene.joints and not scene.several and scene.touching is None
+        free = not scene.constraints or scene.together is not None
+        return bool(held) and free and len(scene.model.bodies) <= _FEW
+
     def _plant(self, source: Callable[..., Any], dt: Any, f_ext: Any) -> Plant:
         scene = self.scene
         plant = Plant(
             scene.model,
             source,
-            method="articulated_body",
+            method="composite_body" if self._needs_mass else "articulated_body",
             constraints=scene.constraints,
             stabilisation=scene.stabilisation,
             proximal=scene.proximal,

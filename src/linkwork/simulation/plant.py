@@ -12,8 +12,11 @@ from numpy.typing import ArrayLike
 from linkwork.compiled.arrays import TracedArray, numbers
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.constrained import constrained_dynamics
+from linkwork.dynamics.constraint_solvers import TracedSolver
 from linkwork.dynamics.contact.law import Touching
+from linkwork.dynamics.coupled_joints import coupled_motion
 from linkwork.dynamics.dynamics import forward_dynamics
+from linkwork.dynamics.held import held_by
 from linkwork.dynamics.kinematics import difference
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
@@ -111,9 +114,18 @@ class Plant:
             return self._touched(self.touching, q, v, forces, f_ext, dt)
         if not self.constraints:
             return forward_dynamics(self.solved, q, v, forces, f_ext, self.method), self.no_wrenches
+        if self.method == "composite_body":
+            return self._coupled(q, v, forces, f_ext)
         return constrained_dynamics(
             self.solved, q, v, forces, self.constraints, f_ext, self.stabilisation, self.proximal, self.method
         )
+
+    def _coupled(self, q: Array, v: Array, forces: Array, f_ext: Any) -> tuple[Array, Array]:
+        """Accelerations of coupled joints over traced numbers, by composite bodies."""
+        held = held_by(self.solved, self.constraints)
+        assert held.couplings is not None
+        settings, solver = held.settings(self.stabilisation, self.proximal), TracedSolver(held.name, self.proximal)
+        return coupled_motion(self.solved, held.couplings, q, v, forces, f_ext, settings, solver, self.method)
 
     def _touched(
         self, touching: Touching, q: Array, v: Array, forces: Array, f_ext: Any, dt: Any
