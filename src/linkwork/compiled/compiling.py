@@ -79,7 +79,7 @@ def _branches(
     if not any(lane for _, lane in program.seeds.values()):
         return None
     try:
-        narrow = trace(name, function, parameters, isomorphic=True)[0]
+        narrow = trace(name, function, parameters, isomorphic=True, warns=False)[0]
     except TracingError:
         return None
     return lambda: narrow
