@@ -49,10 +49,13 @@ class KeptRows:
         if 8 * self.size > _MOST:
             raise ValueError(f"rows of {8 * self.size} bytes do not fit on a stack")
 
-    def allocated(self) -> list[str]:
-        """The lines that allocate them, and a buffer for a row to be kept."""
-        row = f"  %row = alloca [{self.lanes * self.widest} x double], align 64"
-        return [f"  {self.pointer} = alloca [{self.size} x double], align 64", row]
+    def allocated(self) -> str:
+        """The line that allocates them."""
+        return f"  {self.pointer} = alloca [{self.size} x double], align 64"
+
+    def buffer(self) -> str:
+        """The line that allocates the buffer for a row to be kept, in each function that keeps rows."""
+        return f"  %row = alloca [{self.lanes * self.widest} x double], align 64"
 
     def found_at(self, pointer: str) -> KeptRows:
         """The same, as another function sees them."""

@@ -94,7 +94,7 @@ class Kernel(Arithmetic):
     def text(self) -> str:
         if self.kept is None and (rows := rows_of(self.program)):
             self.kept = KeptRows(rows, self.lanes, "%rows")
-            self.memory += self.kept.allocated()
+            self.memory.append(self.kept.allocated())
             self.inner.append(keep_row(self.lanes))
         self.body()
         if self.never:
@@ -168,6 +168,8 @@ class Kernel(Arithmetic):
             getattr(self, operation)(n, detail, given)
         elif operation == "keep":
             assert self.kept is not None
+            if (buffer := self.kept.buffer()) not in self.memory:
+                self.memory.append(buffer)
             self.kept.keep(self, detail, [value(x) for x in operands])
         elif operation == "final":
             self.load(self.at(value(operands[0]), detail * self.lanes), self.type, self.align, f"%v{n}")
