@@ -42,11 +42,11 @@ def both(n: Any, angle: Any) -> tuple[Any, Any]:
     """Two of them, one inside another, and code before and after."""
 
     def outer(x: Any, count: Any, stop: Any) -> tuple[list[Any], Any]:
-        inner = repeat(collatz, [x, 0.0 * x], [stop + 3.0], most=MOST)
+        inner = repeat(collatz, [x, 0.0 * x], [stop + 3.0], most=MOST, may_stop=True)
         return [inner[0] - 1.0, count + inner[1]], inner[0] > 8.0
 
     stop = np.cos(angle) ** 2 + np.sin(angle) ** 2 + 0.5
-    return lengths(n, stop), repeat(outer, [n + 2.0, np.zeros(())], [stop], most=20)[1] * np.sin(angle)
+    return lengths(n, stop), repeat(outer, [n + 2.0, np.zeros(())], [stop], most=20, may_stop=True)[1] * np.sin(angle)
 
 
 def plainly(n: float, stop: float = 1.5) -> int:
@@ -98,7 +98,10 @@ def _lengths() -> lw.CompiledFunction:
 
 def test_a_result_that_is_not_finite_is_named() -> None:
     def text(x: Any) -> Any:
-        (end,) = repeat(lambda y, x: ([y * 3.0 * x + np.sin(y) - np.cos(x * y)], y < 1e300), [x], [x], most=5000)
+        def body(y: Any, x: Any) -> tuple[list[Any], Any]:
+            return [y * 3.0 * x + np.sin(y) - np.cos(x * y)], y < 1e300
+
+        (end,) = repeat(body, [x], [x], most=5000, may_stop=True)
         return end * end
 
     code = lw.compile(text, x=())
@@ -111,7 +114,39 @@ def test_over_plain_arrays() -> None:
     n = np.arange(1.0, 31.0).reshape(5, 6)
     ends = repeat(collatz, [n, np.zeros(())], [1.5], most=500, batch=2)
     assert ends[1].shape == n.shape and ends[1].ravel().tolist() == [plainly(each) for each in n.ravel()]
-    assert repeat(collatz, [27.0, 0.0], [1.5], most=MOST)[1] == MOST
+    assert repeat(collatz, [27.0, 0.0], [1.5], most=MOST, may_stop=True)[1] == MOST
+
+
+def test_what_is_not_done_in_the_end_is_no_number() -> None:
+    """In code for one state, for tiles, and for lanes that take the next state, inside other code, and interpreted."""
+
+    def text(n: Any) -> Any:
+        return repeat(collatz, [n, 0.0 * n], [1.5], most=20, name="the sequence")[1]
+
+    alone = lw.compile(text, n=())
+    beside = lw.compile(lambda n: np.sin(text(n)) + text(2.0 * n), n=())
+    assert around_repeat(expanded(alone.program), 1) is not None
+    assert around_repeat(expanded(beside.program), 1) is None
+    n = np.arange(1.0, 40.0)
+    steps = np.array([plainly(each) for each in n])
+    for code, done in ((alone, steps <= 20), (beside, steps < 20)):
+        fine = n[done]
+        expected = steps[done] if code is alone else np.sin(steps[done]) + [plainly(2.0 * each) for each in fine]
+        np.testing.assert_allclose(code(fine), expected, rtol=1e-15)
+        leaves, _, found = code.attempt([n])
+        np.testing.assert_array_equal(found, done)
+        assert np.isnan(leaves[0][~done]).all()
+        first = int(np.argmin(done))
+        with pytest.raises(lw.SingularError, match=r"the sequence is not solved after 20 iterations"):
+            code(n[first])
+        with pytest.raises(lw.SingularError, match=rf"state \[{first}\] .* the sequence is not solved after 20 iter"):
+            code(n)
+        with lw.interpreted(), pytest.raises(lw.SingularError, match="the sequence is not solved"):
+            code(n)
+    assert np.isnan(repeat(collatz, [np.array([27.0, 4.0]), np.zeros(2)], [1.5], most=20, batch=1)[1]).tolist() == [
+        1,
+        0,
+    ]
 
 
 def test_what_cannot_be_repeated_is_said() -> None:

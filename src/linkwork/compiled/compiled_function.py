@@ -31,6 +31,7 @@ from linkwork.errors import ArgumentError, LinkworkError, SingularError, Tracing
 from linkwork.memory import fits_memory, not_enough_memory
 from linkwork.model.model import Model
 from linkwork.properties import cached_property
+from linkwork.unsolved import unsolved
 
 _FEWER = "take fewer states at a time"
 
@@ -293,11 +294,17 @@ class CompiledFunction(Direct):
         return SingularError(f"{self.name}: the result is not finite")
 
     def _said_of(self, values: Sequence[Any], batch: tuple[int, ...], state: tuple[int, ...]) -> str:
-        """The error of ours, if any, that the function itself raises when called with the arrays of a state."""
+        """The problem, if any, that a solver inside gives up in a state, or the error of ours that the function itself
+        raises when called with its arrays.
+        """
         given = {
             key: np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (*batch, *shape))[state])
             for (key, shape), value in zip(self.shapes.items(), values, strict=True)
         }
+        with unsolved() as problems, np.errstate(all="ignore"):
+            self._plan("interpreted").run([row.reshape(1, -1) for row in given.values()], 1)
+        if problems:
+            return f"On the way {', and '.join(problems)}"
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")

@@ -16,19 +16,32 @@ from linkwork.engine.ir.passes import eliminate_dead_code
 from linkwork.engine.ir.program import Program, Repeat
 from linkwork.engine.trace.tracer import Traced, Tracer
 from linkwork.errors import TracingError
+from linkwork.unsolved import note_unsolved
 
 Body = Callable[..., tuple[Sequence[Any], Any]]
 
 
-def repeat(body: Body, state: Sequence[Any], given: Sequence[Any] = (), *, most: int, batch: int = 0) -> list[Any]:
+def repeat(
+    body: Body,
+    state: Sequence[Any],
+    given: Sequence[Any] = (),
+    *,
+    most: int,
+    name: str = "a repeated text",
+    may_stop: bool = False,
+    batch: int = 0,
+) -> list[Any]:
     """The state after ``body(*state, *given) -> next state, whether to go on`` has been repeated, at least once and at
-    most so many times. Each state of a batch iterates independently, and keeps its numbers when it is done.
+    most so many times. Each state of a batch iterates independently, and keeps its numbers when it is done; those of a
+    state that is not done in the end are NaN.
 
     Args:
         body: a text over arrays, of one state. Every traced value that it uses must be in ``state`` or ``given``.
         state: arrays, which keep their shapes.
         given: arrays that do not change.
         most: the most iterations.
+        name: the problem that is solved, for messages.
+        may_stop: whether the last numbers of a state that is not done count as well.
         batch: how many leading axes the arrays have, if they are plain ones; traced arrays are of one state.
 
     Example:
@@ -41,12 +54,12 @@ def repeat(body: Body, state: Sequence[Any], given: Sequence[Any] = (), *, most:
         array([-0.5, -0.5,  0. ])
     """
     if not is_traced([*state, *given]):
-        return _over_arrays(body, state, given, most, batch)
+        return _over_arrays(body, state, given, most, None if may_stop else name, batch)
     shapes, given_shapes = [np.shape(each) for each in state], [np.shape(each) for each in given]
     start, fixed = (flat(arrays) for arrays in (state, given))
     loaded = [k for k, x in enumerate(fixed) if isinstance(x, Traced)]  # constants become part of the program
     program = _traced(body, shapes, given_shapes, fixed, loaded)
-    what = Repeat(program, len(start), len(loaded), most)
+    what = Repeat(program, len(start), len(loaded), most, may_stop, name)
     ends = repeated(what, [*start, *(fixed[k] for k in loaded)])
     return shaped(list(ends), shapes)
 
@@ -94,8 +107,10 @@ def shaped(items: list[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any]:
     return made
 
 
-def _over_arrays(body: Body, state: Sequence[Any], given: Sequence[Any], most: int, batch: int) -> list[Any]:
-    """The same over plain arrays, all states at once."""
+def _over_arrays(
+    body: Body, state: Sequence[Any], given: Sequence[Any], most: int, name: str | None, batch: int
+) -> list[Any]:
+    """The same over plain arrays, all states at once; without a name for the problem it may stop."""
     now = [np.asarray(each, dtype=np.float64) for each in state]
     axes = np.broadcast_shapes(*(each.shape[:batch] for each in now))
     now = [np.broadcast_to(each, (*axes, *each.shape[batch:])) for each in now]
@@ -109,4 +124,8 @@ def _over_arrays(body: Body, state: Sequence[Any], given: Sequence[Any], most: i
         going = going & np.asarray(more, dtype=bool)
         if not going.any():
             break
+    else:
+        if name is not None:
+            note_unsolved(name, most)
+            now = [np.where(going.reshape((*axes, *(1,) * (x.ndim - batch))), np.nan, x) for x in now]
     return now

@@ -14,7 +14,7 @@ from __future__ import annotations
 from linkwork.engine.emit.call_frame import TABLES, Interface, listed
 from linkwork.engine.emit.kernel import Kernel
 from linkwork.engine.emit.packing import pack, tiles
-from linkwork.engine.emit.repeating import any_lane, interface_of
+from linkwork.engine.emit.repeating import any_lane, interface_of, unfinished
 from linkwork.engine.emit.slotted import SlottedKernel
 from linkwork.engine.emit.writer import Writer, constant, declarations, vector
 from linkwork.engine.ir.passes import Around
@@ -113,6 +113,10 @@ def _batch(around: Around, interface: Interface, lanes: int) -> str:
 
     # Lanes that are done write their results and take another state
     w.begin(done)
+    if not what.may_stop:
+        left_over = w.let(f"and {bits} {ended}, {going}")
+        with w.when(any_lane(w, left_over, lanes)):
+            unfinished(w, left_over, other, what.state, lanes)
     call("after", *arguments, other, *results)
     for lane in range(lanes):
         with w.when(w.let(f"extractelement {bits} {ended}, i32 {lane}")):

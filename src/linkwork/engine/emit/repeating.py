@@ -6,6 +6,8 @@ done keep their numbers.
 
 from __future__ import annotations
 
+from math import nan
+
 from linkwork.engine.emit.call_frame import TABLES, Interface, listed
 from linkwork.engine.emit.writer import Writer, constant, vector
 from linkwork.engine.ir.program import Repeat
@@ -52,8 +54,21 @@ def repeat(name: str, what: Repeat, lanes: int) -> str:
     w.let(f"add i64 {number}, 1", following)
     w.branch(w.all_of([any_lane(w, still, lanes), w.compare("ult", following, what.most)]), turn, done)
     w.begin(done)
+    if not what.may_stop:
+        with w.when(any_lane(w, still, lanes)):
+            unfinished(w, still, state, what.state, lanes)
     w.do("ret void")
     return w.function(f"internal void @{name}(ptr nocapture %memory, ptr %rows)")
+
+
+def unfinished(w: Writer, lanes_of: str, state: str, count: int, lanes: int) -> None:
+    """Set the numbers of states that are not done to NaN, in the lanes of a mask."""
+    kind, bit = vector(lanes), "i1" if lanes == 1 else f"<{lanes} x i1>"
+    with w.loop(0, lanes * count, lanes) as one:
+        place = w.at(state, one.counter)
+        value = w.load(place, kind, 8 * lanes)
+        value = w.let(f"select {bit} {lanes_of}, {kind} {constant(nan, lanes)}, {kind} {value}")
+        w.store(value, place, kind, 8 * lanes)
 
 
 def tables_with(rows: str) -> list[tuple[str, str]]:

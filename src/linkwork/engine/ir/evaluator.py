@@ -9,6 +9,7 @@ anything.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableSequence, Sequence
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from linkwork.spatial.functions import (
     sqrt,
     where_less,
 )
+from linkwork.unsolved import note_unsolved
 
 Kept = dict[Rows, list[tuple[Any, list[Any]]]]
 """Rows that were kept, each with the flag for the states that have it."""
@@ -163,6 +165,10 @@ def repeated(what: Repeat, operands: Sequence[Any], kept: Kept | None = None) ->
         going = where_less(0.5, going, arrays["result1"][0], 0.0)
         if not np.any(np.less(0.5, going)):
             break
+    else:
+        if not what.may_stop:
+            note_unsolved(what.name, what.most)
+            state = [where_less(0.5, going, nan, x) for x in state]
     return state
 
 

@@ -114,16 +114,20 @@ class Repeat:
     The program takes the state ("argument0") and what is given ("argument1"); it returns the next state ("result0"),
     and one number ("result1"), more than 0.5 if it should continue. Each state of a batch iterates independently: one
     that is done keeps its numbers while others are repeated, so that it has the same bits whatever states share its
-    tile.
+    tile. The numbers of one that is not done after so many times are NaN, unless it ``may_stop`` there. ``name`` is the
+    problem that is solved, for messages.
     """
 
     program: Program
     state: int
     given: int
     most: int
+    may_stop: bool = False
+    name: str = "a repeated text"
 
     def __str__(self) -> str:
-        return f"at most {self.most} times, {self.state} of state, {self.given} given"
+        last = ", which may stop it" if self.may_stop else ""
+        return f"at most {self.most} times{last}, {self.state} of state, {self.given} given"
 
 
 @dataclass(frozen=True, eq=False)
