@@ -23,12 +23,13 @@ SEED ?= $(shell date +%Y%m%d)
 # A test file goes to one process as a whole, which then reuses the code that it compiled.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo quick test oldest coverage check lint layout types layers format bench fuzz docs site browser clean
+.PHONY: help demo quick test steps oldest coverage check lint layout types layers format bench fuzz docs site browser clean
 
 help:
 	@echo "make demo      a humanoid puts a box on the floor: out/demo"
 	@echo "make quick     a telling part of the tests, in about a minute"
 	@echo "make test      all tests, the examples in docstrings included"
+	@echo "make steps     everything that steps, in every combination, against one slow step"
 	@echo "make oldest    all tests with the oldest numpy and llvmlite that are supported"
 	@echo "make coverage  which lines of src the tests run: out/coverage"
 	@echo "make check     ruff, its formatter, mypy, import-linter: make lint layout types layers"
@@ -57,6 +58,10 @@ quick: $(STAMP)
 test: $(STAMP)
 	@command -v $(CHROMIUM) >/dev/null || echo "There is no Chromium: pages are not tested in a browser. make browser installs it."
 	$(PYTEST)
+
+# The suite has a part of these combinations; continuous integration runs all.
+steps: $(STAMP)
+	$(BIN)/python -m pytest -q -n 2 tests/test_steps.py --every-step
 
 oldest:
 	$(MAKE) test VENV=.venv-oldest PINS='numpy==1.26.* llvmlite==0.45.* pandas==2.*'

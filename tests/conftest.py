@@ -126,6 +126,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--every-step"):
+        later = [item for item in items if item.get_closest_marker("later")]
+        config.hook.pytest_deselected(items=later)
+        items[:] = [item for item in items if not item.get_closest_marker("later")]
     rank = {name: k for k, name in enumerate(LONG)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(LONG)))  # stable: files stay together
     used = set()
@@ -150,6 +154,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew")
+    parser.addoption("--every-step", action="store_true", help="with the tests of steps that make steps runs")
 
 
 def pytest_configure(config: pytest.Config) -> None:

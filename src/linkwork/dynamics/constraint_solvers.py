@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 
 from linkwork.arguments import Array
 from linkwork.compiled.arrays import numbers, traced
-from linkwork.errors import ArgumentError, SingularError
+from linkwork.errors import ArgumentError, SingularError, warn_caller
 from linkwork.spatial import Factor, absolute, total, where_less
 from linkwork.spatial.small_matrices import times
 
 _MOST_ITERATIONS = 100
 _COMPILED_ITERATIONS = 8
+_SETTLED = 1e-8
+"""The relative change of the steps, after the last iteration, from which on there is a warning."""
 _WELL_CONDITIONED = 1e-7
 """Relative to the largest diagonal entry: a smaller pivot means that the rank must be determined."""
 _REDUNDANT = 1e-11
@@ -218,7 +220,20 @@ class JoinedSolver(Solver):
             going &= self.proximal * change > 1e-13 * largest
             if not going.any():
                 break
+        else:
+            if (going & (change > _SETTLED * largest)).any():
+                self._warn(change / largest, going)
         return tuple(x - _along(count, x) * y for x, y in zip(found, difference, strict=True))
+
+    def _warn(self, change: NDArray[Any], going: NDArray[np.bool_]) -> None:
+        """Warn of forces that have not settled; ``change`` is relative to them."""
+        worst = np.unravel_index(int(np.where(going, change, -1.0).argmax()), going.shape)
+        state = f" in state {list(map(int, worst))} of the batch" if going.ndim else ""
+        warn_caller(
+            f"{self.function}: the forces of the constraints {self.names}, some of which are nearly redundant, still "
+            f"change by {change[worst]:.1g} of the largest after {_MOST_ITERATIONS} iterations{state}; pass a smaller "
+            f"proximal than {self.proximal:g}, or leave out what is redundant"
+        )
 
 
 def _along(of_states: NDArray[Any], array: Array) -> NDArray[Any]:

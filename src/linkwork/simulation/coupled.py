@@ -128,7 +128,7 @@ def held_back_together(
     joints: Sequence[Joint],
     together: Together | None,
     before: tuple[Sequence[Scalar], Sequence[Scalar]] | None = None,
-) -> tuple[list[Scalar], list[Scalar], Scalar]:
+) -> tuple[list[Scalar], list[Scalar]]:
     """``stops.held_back`` for joints that may be coupled. Each coupled joint takes its share of friction; the rest of
     the impulse acts on the joint whose stop is reached.
     """
@@ -146,7 +146,7 @@ def held_back_together(
             [total(_times(r, before[0][i]) for i, r in members) for members in behind],
             [before[1][k] for k in leading],
         )
-    speeds, pushes, sound = held_back(inertia, own, q, dt, together.joints(joints), known)
+    speeds, pushes = held_back(inertia, own, q, dt, together.joints(joints), known)
     found: list[Scalar] = list(end)
     impulses: list[Scalar] = [0.0] * len(end)
     rubs, stops = {joint.dof: joint.friction for joint in joints}, together.stops(joints)
@@ -165,7 +165,7 @@ def held_back_together(
                 impulses[i] = impulses[i] + (copysign(rubs[i], ratio) / most) * slid
         for i, ratio in members:
             found[i] = speed if i == k else end[i] + _times(ratio, speed - was)
-    return found, impulses, sound
+    return found, impulses
 
 
 def coupling_impulses(

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compiled.arrays import array_of, is_traced, numbers, traced
+from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.subroutine import subroutine
 from linkwork.compiled.tracing import Shape, trace
@@ -28,12 +28,12 @@ from linkwork.engine.plans.traced import Traced
 from linkwork.engine.rollout import run_over_time
 from linkwork.engine.trace.isomorphic import branches_of
 from linkwork.simulation.coupled import with_leaders
-from linkwork.simulation.held import stopped
+from linkwork.simulation.held import stopped, stopped_in_loops
 from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.record import Record
 from linkwork.simulation.scene import RECORDED, Scene, spaces_of
 from linkwork.simulation.stages import Stages, ask
-from linkwork.simulation.stops import going_on, resisting_forces, within_limits
+from linkwork.simulation.stops import going_on, within_limits
 from linkwork.spatial import total, where_less
 
 _FEW = 12
@@ -168,11 +168,11 @@ class _Text:
             return free.a, free.wrenches, None
         end, rate = v + dt * free.a, 1.0 / dt
         if _loops(scene) == "inside":
-            return self._closed(plant, t, q, v, tau, dt, free, before)
+            return self._in_loops(plant, t, q, v, tau, dt, free, before)
         if _loops(scene):  # a step in which a stop is reached is left to Python
             beyond = total(going_on(scene.joints, numbers(end).tolist(), numbers(q).tolist(), numbers(dt).item()))
             return free.a + where_less(0.0, beyond, nan, 0.0), free.wrenches, 0.0 * v
-        found, impulses, added, sound = stopped(
+        found, impulses, added = stopped(
             lambda q, dt: mass_matrix(plant.damped(dt), q), [dt], end, q, dt, scene.joints,
             scene.together, None if before is None else (before * dt, v),
         )  # fmt: skip
@@ -180,46 +180,21 @@ class _Text:
         couplings = as_couplings(scene.model, scene.constraints)
         if couplings is not None and couplings.couplings:
             wrenches = wrenches + (added * rate)[:, None] * couplings.wrenches
-        return free.a + (found + sound - end) * rate, wrenches, impulses * rate  # NaN where the solution is not valid
+        return free.a + (found - end) * rate, wrenches, impulses * rate
 
-    def _closed(
+    def _in_loops(
         self, plant: Plant, t: Any, q: Any, v: Any, tau: Any, dt: Any, free: Answer, before: Any
     ) -> tuple[Any, Any, Any]:
-        """The same for joints that are part of loops; ``free`` is the answer without friction and stops. Without
-        friction it is a subroutine, which is skipped for a tile of states in which no joint would exceed its limits.
-        """
-        joints = self.scene.joints
-        if any(joint.friction for joint in joints):
-            return self._held_in_loops(plant, t, q, v, tau, dt, free.a, before)
-        end, load = numbers(v + dt * free.a).tolist(), [plant.load] if is_traced(plant.load) else []
-        beyond = array_of(going_on(joints, end, numbers(q).tolist(), numbers(dt).item()))
+        """The same for joints that are part of loops; ``free`` is the answer without friction and stops."""
 
-        def text(beyond: Any, a: Any, wrenches: Any, t: Any, q: Any, v: Any, tau: Any, dt: Any, *load: Any) -> Any:
+        def moving(extra: Any, q: Any, v: Any, dt: Any, t: Any, tau: Any, *load: Any) -> tuple[Any, Any]:
             inside = self._plant(plant.source, dt, *(load or [plant.load]))
-            found = self._held_in_loops(inside, t, q, v, tau, dt, a, None)
-            some = total(numbers(beyond).tolist())
-            both = zip(found, (a, wrenches, 0.0 * v), strict=True)
-            return [np.where(some > 0.0, held, other) for held, other in both]
+            inside.extra = extra
+            answer = inside.driven(t, q, v, tau)
+            return answer.a, answer.wrenches
 
-        given = (free.a, free.wrenches, t, q, v, tau, dt, *load)
-        a, wrenches, extra = subroutine(text, [range(len(joints))])(beyond, *given)
-        return a, wrenches, extra
-
-    def _held_in_loops(
-        self, plant: Plant, t: Any, q: Any, v: Any, tau: Any, dt: Any, free: Any, before: Any
-    ) -> tuple[Any, Any, Any]:
-        """Accelerations, wrenches and forces, from the response of all joints to forces on those that may be held."""
-        joints, units, response = self.scene.joints, np.eye(self.scene.model.nv), []
-        dofs = [joint.dof for joint in joints]
-        for dof in dofs:
-            plant.extra = units[dof]
-            response.append(numbers(dt * (plant.driven(t, q, v, tau).a - free)[dofs]).tolist())
-        end = numbers((v + dt * free)[dofs]).tolist()
-        last = None if before is None else (numbers(before[dofs]).tolist(), numbers(v[dofs]).tolist())
-        found, sound = resisting_forces(response, end, numbers(q).tolist(), numbers(dt).item(), joints, last)
-        plant.extra = array_of(found) @ units[dofs]
-        answer = plant.driven(t, q, v, tau)
-        return answer.a + sound, answer.wrenches, plant.extra
+        given = (t, tau, *([plant.load] if is_traced(plant.load) else []))
+        return stopped_in_loops(moving, given, (free.a, free.wrenches), q, v, dt, self.scene.joints, before)
 
 
 def _loops(scene: Scene) -> str:

@@ -10,12 +10,16 @@ Both are impulses p over a step, no larger than needed. With v₀ the velocities
 
 which is the largest dissipation (Moreau's principle). Which of them holds is guessed from p - Mᵢᵢ v, the held joints
 are removed from M, and the rest is solved for, until the guess proves right: mostly at once, otherwise after a few
-iterations (an active-set method).
+iterations (an active-set method). Where these go round in circles, the search descends instead: p is moved towards the
+solution for a guess up to where the first joint changes its state, or, at that solution, the joint that is furthest
+from its law is let go; the dissipated energy grows in each iteration, so that no guess comes twice. What is not solved
+after ``MOST_ROUNDS`` iterations is NaN.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,17 +27,16 @@ import numpy as np
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.repeating import repeat
 from linkwork.model.model import Model
-from linkwork.spatial import Factor, Scalar, total, where_less
+from linkwork.spatial import Factor, Scalar, absolute, total, where_less
 from linkwork.spatial.elementary import varying_as
 
-MOST_ROUNDS = 100
+MOST_ROUNDS = 1000
 """The largest number of iterations."""
 ALL_AT_ONCE = 4.0
-"""Iterations in which the guesses of all joints change. Then only the first wrong guess changes, to its neighbour,
-which cannot cycle (Murty's least-index rule).
-"""
-ROUNDS = 4
-"""Iterations for joints of mechanisms with loop constraints where they are differentiated."""
+"""Iterations in which the guesses of all joints change; then the search descends, from p = 0."""
+_EXACT = 1e-12
+"""The error of a velocity, relative to its size, that is rounding."""
+PROBLEM = "the problem of the joints at their stops or held by friction"
 FREE = 3.0
 """The number that stands for a joint that is free or sticks."""
 _LARGEST = 1e300
@@ -95,6 +98,27 @@ class _Held:
             found = where_less(FREE + edge, guess, below, found)
         return found if self.above is None else where_less(guess, FREE - edge, above, found)
 
+    def beyond(self, guess: Scalar, p: Scalar) -> tuple[Scalar, Scalar]:
+        """The impulse at which a stop or stiction that would take the impulse p ends: p itself if it holds; and the
+        neighbouring guess there.
+        """
+        slip, stuck = (0.0, inf) if self.most is None else (self.most, self.most)
+        low = self.pick(guess, (-inf, -inf, -stuck, -inf, slip))
+        high = self.pick(guess, (-slip, inf, stuck, inf, inf))
+        end = where_less(p, low, low, where_less(high, p, high, p))
+        return end, where_less(p, low, guess - 1.0, where_less(high, p, guess + 1.0, guess))
+
+    def violation(self, guess: Scalar, v: Scalar) -> tuple[Scalar, Scalar]:
+        """How far the velocity of a joint that is free or slides is from what its law allows; and the neighbouring
+        guess on that side.
+        """
+        below, above = (-inf if self.below is None else self.below), (inf if self.above is None else self.above)
+        held = self.most is not None
+        least = self.pick(guess, (-inf, 0.0, -inf if held else below, below, -inf))
+        most = self.pick(guess, (inf, above, inf if held else above, 0.0, inf))
+        off = where_less(v, least, least - v, where_less(most, v, v - most, 0.0))
+        return off, where_less(v, least, guess + 1.0, guess - 1.0)
+
 
 def going_on(joints: Sequence[Joint], end: Sequence[Scalar], q: Sequence[Scalar], dt: Scalar) -> list[Scalar]:
     """For each joint 0 if nothing holds it: it has no friction, and with its velocity at the step's end it does not
@@ -118,9 +142,8 @@ def held_back(
     dt: Scalar,
     joints: Sequence[Joint],
     before: tuple[Sequence[Scalar], Sequence[Scalar]] | None = None,
-) -> tuple[list[Scalar], list[Scalar], Scalar]:
-    """Velocities at the end of the step, the impulses, and a number that is 0 if the last guess proved right, otherwise
-    NaN.
+) -> tuple[list[Scalar], list[Scalar]]:
+    """Velocities at the end of the step, and the impulses.
 
     Args:
         M: mass matrix (nv, nv).
@@ -139,10 +162,8 @@ def held_back(
 
     dofs, inertias = [joint.dof for joint in joints], [M[joint.dof][joint.dof] for joint in joints]
     first = [joint.guess(*each) for joint, *each in zip(_held(joints, at, dt), z, inertias, strict=True)]
-    guess, p, v, sound = _searched(M, end, at, dt, joints, dofs, first, _solved)
-    varying = _solved(M, end, guess, _held(joints, at, dt))
-    p, v = (list(map(varying_as, each, other)) for each, other in zip((p, v), varying, strict=True))
-    return v, p, sound
+    p, v = _searched(M, end, at, dt, joints, dofs, first, _solved)
+    return v, p
 
 
 def _searched(
@@ -154,9 +175,9 @@ def _searched(
     places: Sequence[int],
     first: Sequence[Scalar],
     solved: Callable[..., tuple[list[Scalar], list[Scalar]]],
-) -> tuple[list[Scalar], list[Scalar], list[Scalar], Scalar]:
-    """Repeat guesses until one proves right: this guess, its impulses and velocities, and a number that is 0 if there
-    is one, otherwise NaN.
+) -> tuple[list[Scalar], list[Scalar]]:
+    """Repeat guesses until one proves right: its impulses and velocities, with the derivatives that they have while it
+    stays right.
 
     Args:
         A: the mass matrix, or the response to forces, by which ``solved`` finds impulses and velocities for a guess.
@@ -172,24 +193,61 @@ def _searched(
 
     def guessed(*arrays: Any) -> tuple[list[Any], Any]:
         """The next guess, the impulses and velocities of the last one, and whether the guesses differ."""
-        guess, _, _, (count, _), below, end, at, (dt,) = map(_listed, arrays)
+        guess, before, _, (count, _), below, end, at, (dt,) = map(_listed, arrays)
         A, held = _symmetric(below, n), _held(joints, at, dt, forces)
         p, v = solved(A, end, guess, held)
+        inertias = [1.0 / A[k][k] if forces else A[k][k] for k in places]
         following, differ = [], 0.0
-        for joint, place, was in zip(held, places, guess, strict=True):
-            inertia = 1.0 / A[place][place] if forces else A[place][place]
+        for joint, place, was, inertia in zip(held, places, guess, inertias, strict=True):
             now = joint.guess(p[place] - inertia * v[place], inertia)
-            beside = where_less(now, was, was - 1.0, where_less(was, now, was + 1.0, was))
-            alone = where_less(differ, 0.5, beside, was)
-            following.append(where_less(count, ALL_AT_ONCE, now, alone))
             differ = where_less(now, was, 1.0, where_less(was, now, 1.0, differ))
-        return [array_of(each) for each in (following, p, v, [count + 1.0, differ])], differ
+            following.append(where_less(count, ALL_AT_ONCE - 1.0, now, FREE))
+        ends, down, lower = _descended(held, places, inertias, guess, before, p, v, end)
+        begun = where_less(count, ALL_AT_ONCE, 0.0, 1.0)
+        guess = [where_less(0.5, begun, x, y) for x, y in zip(down, following, strict=True)]
+        differ = where_less(0.5, begun, lower, differ)
+        # the impulses that the descent has reached, which begins without any
+        reached = [where_less(0.5, begun, x, where_less(0.5, differ, 0.0, y)) for x, y in zip(ends, p, strict=True)]
+        return [array_of(each) for each in (guess, reached, v, [count + 1.0, differ])], differ
 
     given = [[A[i][j] for i in range(n) for j in range(i + 1)], list(end), list(at), [dt]]
     state = [list(first), [0.0] * n, [0.0] * n, [0.0, 0.0]]
-    found = repeat(guessed, [*map(array_of, state)], [*map(array_of, given)], most=MOST_ROUNDS)
-    guess, p, v, (_, differ) = map(_listed, found)
-    return guess, p, v, where_less(0.5, differ, np.nan, 0.0)
+    ends = repeat(guessed, [*map(array_of, state)], [*map(array_of, given)], most=MOST_ROUNDS, name=PROBLEM)
+    guess, *values = map(_listed, ends[:3])
+    varying = solved(A, end, guess, _held(joints, at, dt, forces))
+    p, v = (list(map(varying_as, each, other)) for each, other in zip(values, varying, strict=True))
+    return p, v
+
+
+def _descended(
+    held: Sequence[_Held], places: Sequence[int], inertias: Sequence[Scalar], guess: Sequence[Scalar],
+    before: Sequence[Scalar], p: Sequence[Scalar], v: Sequence[Scalar], end: Sequence[Scalar],
+) -> tuple[list[Scalar], list[Scalar], Scalar]:  # fmt: skip
+    """From the impulses ``before`` towards those for a guess: where the first joint changes its state, the guess there,
+    and 1; or p, the guess with the joint that is furthest from its law let go, and 1; or 0 if there is none.
+    """
+    share, blocked, furthest, loose = 1.0, -1.0, 0.0, -1.0
+    beside: list[tuple[Scalar, Scalar]] = []
+    for k, (joint, place, was, inertia) in enumerate(zip(held, places, guess, inertias, strict=True)):
+        stop, blocked_guess = joint.beyond(was, p[place])
+        way = p[place] - before[place]
+        part = where_less(0.0, (p[place] - stop) * (p[place] - stop), (stop - before[place]) / way, 1.0)
+        part = where_less(part, 0.0, 0.0, part)
+        blocked = where_less(part, share, float(k), blocked)
+        share = where_less(part, share, part, share)
+        off, loose_guess = joint.violation(was, v[place])
+        size = where_less(_EXACT * (absolute(v[place]) + absolute(end[place])), off, off * off * inertia, 0.0)
+        loose = where_less(furthest, size, float(k), loose)
+        furthest = where_less(furthest, size, size, furthest)
+        beside.append((blocked_guess, loose_guess))
+    whole = where_less(blocked, 0.0, 1.0, 0.0)
+    chosen = where_less(0.5, whole, loose, blocked)
+    following = []
+    for k, (was, (at_block, let_go)) in enumerate(zip(guess, beside, strict=True)):
+        own = where_less(chosen, k - 0.5, 0.0, where_less(k + 0.5, chosen, 0.0, 1.0))
+        following.append(where_less(0.5, own, where_less(0.5, whole, let_go, at_block), was))
+    reached = [where_less(0.5, whole, y, x + share * (y - x)) for x, y in zip(before, p, strict=True)]
+    return reached, following, where_less(chosen, -0.5, 0.0, 1.0)
 
 
 def _held(joints: Sequence[Joint], q: Sequence[Scalar], dt: Scalar, forces: bool = False) -> list[_Held]:
@@ -239,32 +297,6 @@ def _solved(
     return impulse, [y + w for y, w in zip(end, found, strict=True)]
 
 
-def stopping_forces(
-    response: Sequence[Sequence[Scalar]],
-    end: Sequence[Scalar],
-    q: Sequence[Scalar],
-    dt: Scalar,
-    joints: Sequence[Joint],
-) -> list[Scalar]:
-    """Forces over a step that stop joints at their limits, by the same iterations, for mechanisms with loop
-    constraints, where the mass matrix alone does not give the response of the joints. So many iterations as are enough
-    in most cases: they can be differentiated.
-
-    Args:
-        response: for each joint, the change of all joint velocities by a unit force on it over the step.
-        end: velocities of the joints at the step's end without stops.
-        q: configuration at the step's beginning (nq,).
-        dt: time step, s.
-        joints: those with stops, all without friction.
-    """
-    held, G = _held(joints, [q[joint.coordinate] for joint in joints], dt, forces=True), _compliance(response)
-    force: list[Scalar] = [0.0] * len(joints)
-    speed = list(end)
-    for _ in range(ROUNDS):
-        force, speed = _answered(G, end, _guessed(G, force, speed, held), held)
-    return force
-
-
 def resisting_forces(
     response: Sequence[Sequence[Scalar]],
     end: Sequence[Scalar],
@@ -272,9 +304,17 @@ def resisting_forces(
     dt: Scalar,
     joints: Sequence[Joint],
     before: tuple[Sequence[Scalar], Sequence[Scalar]] | None = None,
-) -> tuple[list[Scalar], Scalar]:
-    """The same with friction, and until a guess proves right; and a number that is 0 if one does, otherwise NaN.
-    ``before`` are the forces of the previous step, and the velocities at its end, if they are known.
+) -> list[Scalar]:
+    """Forces over a step of friction and stops, by the same iterations, for mechanisms with loop constraints, where the
+    mass matrix alone does not give the response of the joints.
+
+    Args:
+        response: for each joint, the change of all joint velocities by a unit force on it over the step.
+        end: velocities of the joints at the step's end without stops and friction.
+        q: configuration at the step's beginning (nq,).
+        dt: time step, s.
+        joints: those with stops or friction.
+        before: the forces of the previous step, and the velocities at its end, if they are known.
     """
     at, G = [q[joint.coordinate] for joint in joints], _compliance(response)
     held = _held(joints, at, dt, forces=True)
@@ -282,8 +322,8 @@ def resisting_forces(
     if before is not None:
         again = _guessed(G, *before, held)
         first = [where_less(0.0, push * push, x, y) for push, x, y in zip(before[0], again, first, strict=True)]
-    _, force, _, sound = _searched(G, end, at, dt, joints, range(len(joints)), first, _answered)
-    return force, sound
+    force, _ = _searched(G, end, at, dt, joints, range(len(joints)), first, _answered)
+    return force
 
 
 def _compliance(response: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:

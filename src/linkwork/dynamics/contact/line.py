@@ -57,7 +57,7 @@ class Line:
 
         state = [array_of(BEGIN)]
         given = [array_of(self.joints), array_of([self.slope, self.curvature, fall])]
-        (found,) = repeat(trial, state, given, most=MOST_TRIALS)
+        (found,) = repeat(trial, state, given, most=MOST_TRIALS, may_stop=True)
         step, _, _, exact, _ = listed(found)
         return step, exact
 

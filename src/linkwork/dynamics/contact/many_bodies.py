@@ -30,13 +30,14 @@ from linkwork.dynamics.contact.points import Alike, Held, alike, data_of, meetin
 from linkwork.dynamics.contact.search import Search
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, neutral
-from linkwork.errors import ArgumentError, TracingError
+from linkwork.errors import ArgumentError, SingularError, TracingError
 from linkwork.joints import Free
 from linkwork.model.contacts import Contact
 from linkwork.model.model import WORLD, Model
 from linkwork.properties import cached_property
 from linkwork.spatial import Transform
 from linkwork.spatial.small_matrices import skew
+from linkwork.unsolved import unsolved
 
 _NUMBERS = 400_000
 """The approximate size of a block of points that is processed at a time, to stay in a near cache."""
@@ -181,8 +182,10 @@ class ManyBodies(Touching):
             given, batch = self._given(q, v, tau, left.pop(0) if loaded else None)
             a, forces = np.empty((*batch, self.model.nv)), np.empty((*batch, self.points, 3))
             flat = a.reshape(-1, self.model.nv), forces.reshape(-1, self.points, 3)
-            for some, one in self.in_parts(given, dt, None):
-                flat[0][some], flat[1][some] = one.a, one.forces()[0][..., :3]
+            with unsolved() as problems:
+                for some, one in self.in_parts(given, dt, None):
+                    flat[0][some], flat[1][some] = one.a, one.forces()[0][..., :3]
+            _check_solved("contact_dynamics", problems, flat[0], batch)
             return put_into(out, a, forces, apart={"q": q, "v": v, "tau": tau})
 
         return answer
@@ -195,7 +198,9 @@ class ManyBodies(Touching):
             drag = left.pop(0) if damped else None
             given, _ = self._given(q, v, tau, left.pop(0) if loaded else None)
             slowed = None if drag is None else np.asarray(drag)[None]
-            ((_, found),) = self.in_parts(given, float(dt), slowed, last[None])
+            with unsolved() as problems:
+                ((_, found),) = self.in_parts(given, float(dt), slowed, last[None])
+            _check_solved("a step with contacts", problems, found.a, ())
             last[:] = found.a[0]
             if not wanted:
                 return found.damped[0]
@@ -340,6 +345,14 @@ class ManyBodies(Touching):
 def kinetic_energy(model: Model, q: Array, v: Array) -> Array:
     """The kinetic energy of states (n,)."""
     return call("energy", model, [q, v], table=model._memo.quick)[0]
+
+
+def _check_solved(what: str, problems: Sequence[str], a: Array, batch: tuple[int, ...]) -> None:
+    """An error if some problem was not solved; accelerations (n, nv) are NaN there."""
+    if problems:
+        state = np.unravel_index(int(np.argmin(np.isfinite(a).all(axis=1))), batch) if batch else ()
+        where = f" in state {list(map(int, state))} of the batch" if batch else ""
+        raise SingularError(f"{what}: {', and '.join(problems)}{where}")
 
 
 def _in_parts(count: int, numbers: int) -> list[NDArray[np.intp]]:

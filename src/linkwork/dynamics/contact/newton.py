@@ -33,6 +33,7 @@ from linkwork.spatial import Scalar, absolute, where_less
 from linkwork.spatial.matrices import dot
 
 MOST_ITERATIONS = 100
+PROBLEM = "the problem of the contact forces"
 CONVERGED, _LEFT, _NOTHING = 1e-14, 1e-26, 1e-22
 """The squared norm of the last step, relative to that of all accelerations, at which the search ends; the step is still
 taken, which squares its error. The estimate of the error that is left, from the previous steps; and the level of
@@ -220,5 +221,5 @@ def minimised(
         array_of(holds.flat()),
         array_of([energy]),
     ]
-    (found,) = repeat(iteration, [array_of([*start, 0.0])], given, most=MOST_ITERATIONS)
+    (found,) = repeat(iteration, [array_of([*start, 0.0])], given, most=MOST_ITERATIONS, name=PROBLEM)
     return listed(found)[:-1]

@@ -16,8 +16,9 @@ from linkwork.compiled.arrays import array_of, numbers
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.contact.joint_rows import JointState
 from linkwork.dynamics.contact.line import BEGIN, MOST_TRIALS, following
-from linkwork.dynamics.contact.newton import CHEAPER, CONVERGED, MOST_ITERATIONS, TINY
+from linkwork.dynamics.contact.newton import CHEAPER, CONVERGED, MOST_ITERATIONS, PROBLEM, TINY
 from linkwork.dynamics.contact.points import Held, compiled
+from linkwork.unsolved import note_unsolved
 
 if TYPE_CHECKING:
     from linkwork.dynamics.contact.many_bodies import ManyBodies
@@ -80,6 +81,9 @@ class Search:
                 each[going] += step[:, None, None] * rate
             self.joints.go(going, step, line.joints)
             going = going[~last]
+        if len(going):
+            note_unsolved(PROBLEM, MOST_ITERATIONS)
+            y[going] = np.nan
 
     def _acting(self) -> NDArray[np.bool_]:
         """Whether any row can act (n,)."""

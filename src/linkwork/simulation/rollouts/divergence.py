@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.constrained import constrained_dynamics
 from linkwork.dynamics.diagnosis import diagnose
-from linkwork.errors import LinkworkError, SingularError
+from linkwork.errors import LinkworkError, LinkworkWarning, SingularError
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.rollouts.jobs import Job
+from linkwork.unsolved import unsolved
 
 _FINER = 1000
 """The number of records into which an interval is divided."""
@@ -61,6 +65,10 @@ def explained(job: Job, into: Sequence[Array], trajectory: int, record: int) -> 
 def reason_of(job: Job) -> str:
     """Why one step from a finite state has no finite result."""
     extras, (q,), (v,) = job.extras, job.q, job.v
+    with unsolved() as problems, suppress(LinkworkError, ArithmeticError):
+        replace(job, engine="interpreted").run(job.buffers(), 1)
+    if problems:
+        return f"{', and '.join(problems)}. Try a smaller dt"
     if extras.law is not None:
         rows = [job.parts[name][0, 0].reshape(shape) for name, shape in job.shapes.items() if name.startswith("law_")]
         try:
@@ -70,7 +78,16 @@ def reason_of(job: Job) -> str:
     if extras.constraints:
         zero = np.zeros_like(v)
         try:
-            constrained_dynamics(job.model, q, v, zero, extras.constraints, None, extras.stabilisation, extras.proximal)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", LinkworkWarning)
+                constrained_dynamics(
+                    job.model, q, v, zero, extras.constraints, None, extras.stabilisation, extras.proximal
+                )
         except LinkworkError as error:
             return str(error)
+        if extras.proximal:
+            return (
+                f"the proximal iteration of the constraints does not end, since some are nearly redundant; pass a "
+                f"smaller proximal than {extras.proximal:g}, or leave out what is redundant"
+            )
     return str(diagnose(job.algorithm, job.model, job.first_state(), ())).removeprefix(f"{job.algorithm.name}: ")

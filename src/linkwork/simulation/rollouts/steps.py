@@ -34,9 +34,9 @@ from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 from linkwork.simulation.contact_steps import moved
 from linkwork.simulation.coupled import moving_together, with_leaders
-from linkwork.simulation.held import stopped
+from linkwork.simulation.held import stopped, stopped_in_loops
 from linkwork.simulation.rotors import with_rotors
-from linkwork.simulation.stops import Joint, held_joints, stopping_forces, within_limits
+from linkwork.simulation.stops import Joint, held_joints, within_limits
 
 RECORDED = 2
 """The number of arrays of the state that are recorded: q and v."""
@@ -199,58 +199,72 @@ class Step:
         joints = held_joints(model, [0.0] * model.nv, True) if extras.stops else []
         together = moving_together(model, extras.constraints)
         loops = bool(extras.constraints) and together is None
+        rotored = _Rotored(self.model, rotors, extras.varied, "damping" in parts or "friction" in parts)
+        data = [rotored.traced, *own.values()]
         if extras.constraints:
-            solved = self._dragged(model, rotors) if "damping" in parts or "friction" in parts else model
-            a, wrenches = self._held(solved, q, v, dt, force, f_ext, joints if loops else [])
+            a, wrenches = self._constrained(rotored, data, q, v, dt, force, f_ext, joints if loops else [])
             end = v + dt * a
             after = integrate(model, q, dt * end)
         else:
             after, end = found(stepping(parts))
         if joints and not loops:
-            loose = {k: x for k, x in enumerate(numbers(rotors).tolist()) if not isinstance(x, float)}
-            fixed = [0.0 if k in loose else x for k, x in enumerate(numbers(rotors).tolist())]
 
-            def mass(q: Any, traced_rotors: Any, *own: Any) -> Any:
-                here = varied(self.model, **dict(zip(extras.varied, own, strict=True))) if own else self.model
-                known = dict(zip(loose, numbers(traced_rotors).tolist(), strict=True))
-                return mass_matrix(with_rotors(here, [known.get(k, x) for k, x in enumerate(fixed)]), q)
+            def mass(q: Any, *data: Any) -> Any:
+                return mass_matrix(rotored(*data), q)
 
-            end, *_ = stopped(mass, [array_of([*loose.values()]), *own.values()], end, q, dt, joints, together)
+            end, _, _ = stopped(mass, data, end, q, dt, joints, together)
             after = integrate(model, q, dt * end)
         if joints:
             after = array_of(within_limits(numbers(after).tolist(), with_leaders(joints, together)))
         return after, end, drive, wrenches, None
 
-    @staticmethod
-    def _dragged(model: Model, rotors: Any) -> Model:
-        """The model with traced armature, which the tables of looped code do not hold."""
-        if len(model.bodies) > MOST_BODIES:
+    def _constrained(
+        self, rotored: _Rotored, data: Sequence[Any], q: Any, v: Any, dt: Any, force: Any, f_ext: Any,
+        stops: Sequence[Joint],
+    ) -> tuple[Any, Any]:  # fmt: skip
+        """Accelerations and wrenches of a mechanism with constraints, and joints in loops that stop at their limits."""
+        extras, count = self.extras, len(data)
+
+        def moving(extra: Any, q: Any, v: Any, dt: Any, forces: Any, *more: Any) -> tuple[Any, Any]:
+            model, load = rotored(*more[:count]), more[count] if len(more) > count else None
+            driving = forces if extra is None else forces + extra
+            return constrained_dynamics(
+                model, q, v, driving, extras.constraints, load, extras.stabilisation, extras.proximal
+            )
+
+        given = [force, *data, *([] if f_ext is None else [f_ext])]
+        free = moving(None, q, v, dt, *given)
+        if not stops:
+            return free
+        a, wrenches, _ = stopped_in_loops(moving, given, free, q, v, dt, stops)
+        return a, wrenches
+
+
+class _Rotored:
+    """The model with the armature that stands for its drag, and with its varied parameters, from traced arrays: those
+    of the armature that are no constants, in ``traced``, then the parameters.
+    """
+
+    def __init__(self, model: Model, rotors: Any, varied: Sequence[str], drags: bool) -> None:
+        self.model, self.varied, self.drags = model, varied, drags
+        self.rotors = numbers(rotors).tolist()
+        self.places = [k for k, x in enumerate(self.rotors) if not isinstance(x, float)]
+        self.traced = array_of([self.rotors[k] for k in self.places])
+
+    def __call__(self, traced_rotors: Any, *own: Any) -> Model:
+        model = varied(self.model, **dict(zip(self.varied, own, strict=True))) if own else self.model
+        if not self.drags:
+            return model
+        if len(model.bodies) > MOST_BODIES:  # the tables of looped code do not hold traced armature
             raise ArgumentError(
                 f"a step with constraints and with damping or friction is differentiated for up to {MOST_BODIES} "
                 f"bodies; model {model.name!r} has {len(model.bodies)}. Pass damping=False and friction=False, or no "
                 f"constraints"
             )
-        return with_rotors(model, numbers(rotors).tolist())
-
-    def _held(
-        self, model: Model, q: Any, v: Any, dt: Any, force: Any, f_ext: Any, stopped: Sequence[Joint]
-    ) -> tuple[Any, Any]:
-        """Accelerations and wrenches of a mechanism with loop constraints and joints that stop at their limits."""
-        extras = self.extras
-
-        def moving(forces: Any) -> Any:
-            return constrained_dynamics(
-                model, q, v, forces, extras.constraints, f_ext, extras.stabilisation, extras.proximal
-            )
-
-        free = moving(force)
-        if not stopped:
-            return free
-        dofs, units = [joint.dof for joint in stopped], np.eye(model.nv)
-        response = [numbers(dt * (moving(force + units[dof])[0] - free[0])[dofs]).tolist() for dof in dofs]
-        end = numbers((v + dt * free[0])[dofs]).tolist()
-        found = stopping_forces(response, end, numbers(q).tolist(), dt.item(), stopped)
-        return moving(force + array_of(found) @ units[dofs])
+        rotors = list(self.rotors)
+        for k, x in zip(self.places, numbers(traced_rotors).tolist(), strict=True):
+            rotors[k] = x
+        return with_rotors(model, rotors)
 
 
 def numbered(name: str, given: Mapping[str, Any]) -> list[Any]:

@@ -1,0 +1,344 @@
+"""Everything that steps, in every combination, against one slow step and against laws of mechanics."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+import reference_step
+from reference_step import condition
+from strategies import close
+
+Array = Any
+
+DT = 2e-3
+OPTIONS = ("stops", "friction", "loops", "couplings", "contacts", "actuators", "springs")
+EULER, RUNGE_KUTTA = "semi_implicit_euler", "runge_kutta_4"
+STATES = 4
+LONG = 1200
+"""Steps for which a simulation of six bodies runs in code."""
+
+
+GROUNDED = 0.05 - 7e-4
+"""The height (m) of a tip whose sphere touches the ground."""
+LOOPS: list[lw.Constraint] = [
+    lw.PointOnPlane("l tip", placement=lw.placement((0.0, 0.0, 0.1))),
+    lw.Ball("r tip", placement=lw.placement((0.0, 0.0, GROUNDED))),
+]
+COUPLINGS: list[lw.Constraint] = [
+    lw.Coupling("joint_r0", "joint_l0", ratio=-0.5),
+    lw.Coupling("joint_l1", "joint_l0", ratio=0.7, offset=0.1),
+]
+
+
+@cache
+def robot(bodies: int) -> lw.Model:
+    """A floating base with two limbs of hinges: some have limits, some friction, some springs, all damping."""
+    rng = np.random.default_rng(bodies)
+    builder = lw.Builder(f"two limbs of {bodies // 2}")
+    builder.add_body("base", joint=lw.joints.Free(), mass=2.0, inertia=(0.05, 0.06, 0.07))
+    before = {"l": "base", "r": "base"}
+    for k in range(bodies - 1):
+        side = "lr"[k % 2]
+        name, axis = f"{side}{k // 2}", ("x", "y", (0.6, 0.0, 0.8))[k % 3]
+        builder.add_body(
+            name, before[side], lw.joints.Revolute(axis),
+            lw.placement((0.15, 0.1 if side == "l" else -0.1, 0.0) if before[side] == "base" else (0.2, 0.0, 0.0)),
+            mass=0.5 + 0.5 * rng.random(), com=(0.1, 0.02, 0.01), inertia=(0.004, 0.005, 0.006),
+            damping=0.05, friction=0.3 if k in (1, 2, 4) else 0.0, stiffness=4.0 if k in (0, 3) else 0.0, springref=0.1,
+            lower=-0.6 if k < 4 else -np.inf, upper=0.7 if k < 5 else np.inf, effort=3.0,
+        )  # fmt: skip
+        before[side] = name
+    for side, name in before.items():
+        builder.add_frame(f"{side} tip", name, lw.placement((0.2, 0.0, 0.0)))
+    return builder.build()
+
+
+@dataclass(frozen=True)
+class Case:
+    """Options of a step."""
+
+    options: tuple[str, ...]
+    bodies: int
+    integrator: str = EULER
+
+    def __str__(self) -> str:
+        return f"{'+'.join(self.options) or 'nothing'} {self.bodies}"
+
+    @property
+    def model(self) -> lw.Model:
+        return robot(self.bodies)
+
+    def has(self, option: str) -> bool:
+        return option in self.options
+
+    @property
+    def contacts(self) -> list[lw.Contact] | None:
+        if not self.has("contacts"):
+            return None
+        ball = lw.Sphere(0.05)
+        return [lw.Contact("l tip", ball, friction=0.6), lw.Contact("r tip", ball, friction=0.4, dimensions=1)]
+
+    @property
+    def constraints(self) -> list[lw.Constraint]:
+        return (LOOPS if self.has("loops") else []) + (COUPLINGS if self.has("couplings") else [])
+
+    @property
+    def targets(self) -> dict[str, Any]:
+        if not self.has("actuators"):
+            return {}
+        target, gain = lw.neutral(self.model), np.zeros(self.model.nv)
+        target[7:], gain[6:] = 0.3, 20.0
+        return {"q_target": target, "kp": gain, "kd": 0.05 * gain}
+
+    def drive(self, t: float, q: Array, v: Array) -> Array:
+        """The driving forces."""
+        tau = np.zeros(self.model.nv)
+        if self.has("actuators"):
+            tau[6:] = 20.0 * (0.3 - q[7:]) - v[6:]
+        return tau
+
+    @property
+    def law(self) -> Any:
+        """A compiled law, the same as the targets, or weak damping."""
+        nv = self.model.nv
+        if self.has("actuators"):
+            return lw.compile(
+                lambda t, q, v: np.concatenate([np.zeros(6), 20.0 * (0.3 - q[7:]) - v[6:]]),
+                t=(), q=self.model.nq, v=nv,
+            )  # fmt: skip
+        return lw.compile(lambda t, q, v: 0.0 * v, t=(), q=self.model.nq, v=nv)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options as arguments."""
+        return {
+            "joint_limits": self.has("stops"), "friction": self.has("friction"), "springs": self.has("springs"),
+            "constraints": self.constraints, "contacts": self.contacts,
+        }  # fmt: skip
+
+    def reference(self, friction: str) -> reference_step.Step:
+        return reference_step.Step(
+            self.model, DT, self.drive, self.has("stops"), friction if self.has("friction") else "",
+            self.has("springs"), self.constraints, self.contacts, self.integrator,
+        )  # fmt: skip
+
+    @property
+    def states(self) -> tuple[Array, Array]:
+        return states(self.model, self.has("loops"), self.has("couplings"))
+
+    def refusal(self, caller: str) -> str:
+        """What is said of a step that is not supported; all else is."""
+        if self.bodies <= 50:
+            return ""
+        tied = self.has("loops") or self.has("couplings")
+        if self.has("contacts"):
+            if tied:
+                return "contacts and constraints exclude each other in a mechanism of 60 bodies"
+            return "cannot be traced or differentiated" if caller == "differentiate" else ""
+        if self.has("stops") and caller != "simulate":
+            return "takes joint_limits for up to 50 bodies"
+        return "is differentiated for up to 50 bodies" if tied and caller == "differentiate" else ""
+
+
+@cache
+def states(model: lw.Model, loops: bool, couplings: bool) -> tuple[Array, Array]:
+    """States in which some joints run into their limits, some rub, some rest, and tips touch the ground."""
+    found: list[tuple[Array, Array]] = []
+    for seed in range(STATES):
+        rng = np.random.default_rng(seed)
+        q, v = lw.neutral(model), 0.5 * rng.normal(size=model.nv)
+        q[7:] = 0.3 * rng.uniform(-1.0, 1.0, model.nq - 7)
+        q[3:7] = rng.normal(size=4) * 0.2 + [0.0, 0.0, 0.0, 1.0]
+        q[3:7] /= np.linalg.norm(q[3:7])
+        limits = model.upper_limit[7:]
+        for k in np.flatnonzero(np.isfinite(limits)):
+            if rng.random() < 0.5:  # about to reach a limit, with different speeds
+                q[7 + k], v[6 + k] = limits[k] - 1e-3 * rng.random(), 3.0 * rng.random()
+        v[6 + rng.permutation(model.nv - 6)[: 1 + seed]] = 0.0
+        followers = [condition(model, one, q, v) for one in COUPLINGS if couplings]
+        for row, errors, _ in followers:
+            joint = int(row.argmax())
+            q[joint + 1] -= errors[0]
+            v[joint] -= row[0] @ v
+        heights = (GROUNDED, GROUNDED if seed % 2 else 0.1)
+        tips = [
+            lw.PointOnPlane(tip, placement=lw.placement((0.0, 0.0, z)))
+            for tip, z in zip(("l tip", "r tip"), heights, strict=True)
+        ]
+        ends = LOOPS if loops else tips
+        with lw.interpreted():
+            for _ in range(30):  # the base brings the tips to the ground, or to where they are held
+                J, errors = map(np.concatenate, list(zip(*held(model, ends, q, v), strict=True))[:2])
+                step = np.zeros(model.nv)
+                step[:6] = -np.linalg.pinv(J[:, :6]) @ errors
+                q = lw.integrate(model, q, step * min(1.0, 0.3 / np.linalg.norm(step)) if step.any() else step)
+            assert abs(errors).max() < 1e-12
+            if loops:
+                v[:6] -= np.linalg.pinv(J[:, :6]) @ J @ v
+        found.append((q, v))
+    Q, V = map(np.array, zip(*found, strict=True))
+    return Q, V
+
+
+def held(model: lw.Model, ends: list[lw.Constraint], q: Array, v: Array) -> list[tuple[Array, Array, Array]]:
+    return [condition(model, one, q, v) for one in ends]
+
+
+# The matrix
+
+
+def combinations(bodies: int, callers: int = 1, integrator: str = EULER) -> list[Any]:
+    """All options and pairs of these; those that ``make test`` leaves to ``make steps`` are marked. A pair is tested
+    there by one of so many callers.
+    """
+    found, numbers = [], itertools.count()
+    for some in itertools.chain([()], *(itertools.combinations(OPTIONS, k) for k in (1, 2))):
+        case = Case(some, bodies, integrator)
+        later = len(some) == 2 and next(numbers) % callers
+        found.append(pytest.param(case, id=str(case), marks=[pytest.mark.later] if later else []))
+    return found
+
+
+def refusing(case: Case, caller: str, step: Any) -> bool:
+    """Whether a step is refused by name, where it is not supported."""
+    expected = case.refusal(caller)
+    if expected:
+        with pytest.raises(lw.LinkworkError, match=expected):
+            step()
+    return bool(expected)
+
+
+def check_laws(case: Case, friction: str, q: Array, v: Array, end: Array, after: Array) -> None:
+    """Laws of a step of semi-implicit Euler from q and v to ``after`` and ``end``."""
+    model = case.model
+    if case.has("stops") and not case.has("contacts"):
+        assert (after[7:] >= model.lower_limit[7:]).all() and (after[7:] <= model.upper_limit[7:]).all()
+    if case.has("contacts"):
+        return
+    with lw.interpreted():
+        bare = case.reference(friction)
+        bare.stops, bare.friction = False, bare.friction if friction == "smoothed" else ""
+        _, free = bare(0.0, q, v)
+        drag = model.damping + (model.friction / np.maximum(abs(v), 1e-3) if bare.friction else 0.0)
+        M = lw.mass_matrix(model, q) + DT * np.diag(drag)
+        energy = free @ M @ free
+        assert end @ M @ end <= energy * (1.0 + 1e-12) + 1e-12, "stops and stiction take energy"
+        if case.options == ("friction",) and friction == "stiction":
+            impulse = (M @ (end - free))[6:]
+            assert (impulse * end[6:] <= 1e-12).all() and (abs(impulse) <= DT * model.friction[6:] + 1e-12).all()
+        if not case.has("loops"):  # forces between bodies change no momentum
+            loose = v + DT * lw.forward_dynamics(model, q, v, np.zeros(model.nv))
+            close(lw.momentum(model, q, end), lw.momentum(model, q, loose), 1e-10, scale=1.0)
+
+
+@pytest.mark.parametrize("integrator", [EULER, RUNGE_KUTTA])
+@pytest.mark.parametrize("case", [*combinations(6), *combinations(60, 3)])
+def test_a_simulation_steps_as_the_reference(case: Case, integrator: str) -> None:
+    case = Case(case.options, case.bodies, integrator)
+    Q, V = case.states
+
+    def simulated(q: Array, v: Array) -> lw.Trajectory:
+        return lw.simulate(case.model, q, v, DT, DT, torque=case.drive, integrator=integrator, **case.given)
+
+    if refusing(case, "simulate", lambda: simulated(Q[0], V[0])):
+        return
+    for q, v in zip(Q, V, strict=True):
+        path, (after, end) = simulated(q, v), case.reference("stiction")(0.0, q, v)
+        close(path.v[1], end, 1e-9, scale=1.0)
+        close(path.q[1], after, 1e-11, scale=1.0)
+        if integrator == EULER:
+            check_laws(case, "stiction", q, v, path.v[1], path.q[1])
+
+
+@pytest.mark.parametrize("driven", ["rollout", "law"])
+@pytest.mark.parametrize("case", [*combinations(6, 2), *combinations(60, 3)])
+def test_a_rollout_steps_as_the_reference(case: Case, driven: str) -> None:
+    Q, V = case.states
+    drive = {"torque": case.law} if driven == "law" else case.targets
+
+    def stepped() -> lw.Rollout:
+        return lw.rollout(case.model, Q, V, dt=DT, steps=2, **drive, **case.given)
+
+    if refusing(case, "rollout", stepped):
+        return
+    found = stepped()
+    for k in range(STATES):
+        for step in range(2):
+            q, v, after, end = (array[k, step + n] for n in (0, 1) for array in (found.q, found.v))
+            expected = case.reference("smoothed")(step * DT, q, v)
+            close(end, expected[1], 1e-9, scale=1.0)
+            close(after, expected[0], 1e-11, scale=1.0)
+            check_laws(case, "smoothed", q, v, end, after)
+
+
+@pytest.mark.parametrize("driven", ["law", "python"])
+@pytest.mark.parametrize("integrator", [EULER, RUNGE_KUTTA])
+@pytest.mark.parametrize("case", combinations(6, 4))
+def test_a_simulation_in_code_steps_as_the_reference(case: Case, integrator: str, driven: str) -> None:
+    """In a run that is long enough for code, whose driving forces a compiled law or a Python function computes."""
+    case = Case(case.options, case.bodies, integrator)
+    model, (Q, V) = case.model, case.states
+    torque = case.law if driven == "law" else case.drive
+    path = lw.simulate(model, Q[1], V[1], LONG * DT, DT, torque=torque, integrator=integrator, **case.given)
+    for k in (0, 1, 7, 60, 300, LONG - 1):
+        q, v, after, end = (array[k + n] for n in (0, 1) for array in (path.q, path.v))
+        expected = case.reference("stiction")(k * DT, q, v)
+        close(end, expected[1], 1e-9, scale=1.0)
+        close(after, expected[0], 1e-11, scale=1.0)
+        if integrator == EULER:
+            check_laws(case, "stiction", q, v, end, after)
+    if not case.has("actuators"):
+        check_energy(case, path)
+
+
+def check_energy(case: Case, path: lw.Trajectory) -> None:
+    """Without drive energy does not grow, but by what a step of Euler's method is off, and by what is stored in
+    contacts of a millimetre and less.
+    """
+    energy = np.add(*path.energy)
+    if case.has("springs"):
+        energy = energy + 0.5 * (case.model.stiffness[6:] * (path.q[:, 7:] - 0.1) ** 2).sum(axis=1)
+    speed = np.abs(path.v).max()
+    slack = 1e-9 if case.integrator == RUNGE_KUTTA and not case.options else DT * 10.0 * (1.0 + speed) ** 2
+    assert energy.max() <= energy[0] + slack
+
+
+@pytest.mark.filterwarnings("ignore:linearise of .* instructions")
+@pytest.mark.parametrize("case", [*combinations(6, 2), *combinations(60, 3)])
+def test_derivatives_of_a_step_are_those_of_the_reference(case: Case) -> None:
+    """Along a direction of the state and the driving forces: forward by lw.linearise, backward by pullback."""
+    model, nv, (Q, V) = case.model, case.model.nv, (array[:2] for array in case.states)
+    rng = np.random.default_rng(1)
+    given: dict[str, Any] = {"dt": DT, **case.targets, **case.given}
+    if refusing(case, "differentiate", lambda: lw.linearise(model, Q, V, np.zeros(nv), **given)):
+        return
+    directions, weights = rng.normal(size=(2, 3 * nv)), rng.normal(size=(2, 2 * nv))
+    with lw.interpreted():
+        wanted = np.array([change(case, *each) for each in zip(Q, V, directions, strict=True)])
+    A, B = lw.linearise(model, Q, V, np.zeros(nv), **given)
+    found = np.einsum("kij,kj->ki", np.concatenate([A, B], axis=-1), directions)
+    close(found, wanted, 1e-5 if case.has("contacts") else 1e-6)  # the reference solves for cones to 1e-12 by iteration
+    made = lw.rollout(model, Q, V, np.zeros((2, 1, nv)), steps=1, **given)
+    of_q, of_v = (np.stack([np.zeros_like(w), w], axis=1) for w in np.split(weights, 2, axis=1))
+    gradient = made.pullback(q=of_q, v=of_v)
+    parts = np.concatenate([gradient.q, gradient.v, gradient.parts["tau"].reshape(2, nv)], axis=1)
+    close((parts * directions).sum(axis=1), (weights * found).sum(axis=1), 1e-10, scale=float(abs(found).max()))
+
+
+def change(case: Case, q: Array, v: Array, direction: Array, h: float = 1e-6) -> Array:
+    """The central difference of the reference along a direction of q, v and tau."""
+    model, (of_q, of_v, of_tau) = case.model, np.split(direction, 3)
+    step, ends = case.reference("smoothed"), []
+    after, _ = step(0.0, q, v)
+    for sign in (h, -h):
+        step.drive = lambda t, q, v, sign=sign: case.drive(t, q, v) + sign * of_tau
+        there, end = step(0.0, lw.integrate(model, q, sign * of_q), v + sign * of_v)
+        ends.append(np.concatenate([lw.difference(model, after, there), end]))
+    return (ends[0] - ends[1]) / (2.0 * h)

@@ -1,0 +1,104 @@
+"""What a solver gives up is no number: an error or a warning says so, with trajectory, time and problem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.dynamics.contact import newton, search
+from linkwork.simulation import resistance, stops
+from reference_step import Step
+from strategies import close
+
+STOPS = r"the problem of the joints at their stops or held by friction is not solved after 1 iterations"
+CONTACTS = r"the problem of the contact forces is not solved after 1 iterations"
+
+
+def chain(count: int, mass: float, limit: float = 0.5) -> lw.Model:
+    """Hinges with limits; each test takes masses of its own, so that no other test's code is meant."""
+    builder, parent = lw.Builder("chain", gravity=(0.0, 0.0, 0.0)), "world"
+    for k in range(count):
+        solid = {"mass": mass, "com": (0.15, 0.0, 0.0), "inertia": (0.01, 0.02, 0.02)}
+        place = lw.placement((0.3 * bool(k), 0.0, 0.0))
+        hinge = lw.joints.Revolute("yzx"[k % 3])
+        builder.add_body(f"l{k}", parent, hinge, place, lower=-limit, upper=limit, friction=0.2 * (k == 1), **solid)
+        parent = f"l{k}"
+    builder.add_frame("tip", parent, lw.placement((0.3, 0.0, 0.0)))
+    return builder.build()
+
+
+def near_limits(model: lw.Model, states: int) -> tuple[Any, Any, lw.Constraint]:
+    """States that share a configuration near the limits, with speeds along a plane that holds the tip."""
+    rng = np.random.default_rng(0)
+    q = rng.uniform(-0.5, 0.5, model.nq)
+    q = np.where(rng.random(model.nq) < 0.7, np.sign(q) * (0.5 - 1e-4 * rng.random(model.nq)), q)
+    plane = lw.PointOnPlane.at(model, q, "tip")
+    row = lw.jacobian(model, q, ["tip"], reference="local_world_aligned")[2]
+    v = 3.0 * rng.normal(size=(states, model.nv))
+    return q, v - np.outer(v @ row, row) / (row @ row), plane
+
+
+def test_stops_beside_constraints_are_solved_for_in_every_state() -> None:
+    """Of a thousand states some take more than four guesses. None gains energy, but by the turning of the tip."""
+    model = chain(6, 1.0)
+    q, v, plane = near_limits(model, 1000)
+    given: dict[str, Any] = {"dt": 2e-3, "constraints": [plane], "friction": False}
+    made = lw.rollout(model, q, v, steps=1, joint_limits=True, **given)
+    before, after = (lw.energy(model, made.q[:, k], made.v[:, k])[0] for k in (0, 1))
+    assert (after < 1.1 * before).all() and (abs(made.q[:, 1]) <= 0.5).all()
+    reference = Step(model, 2e-3, lambda t, q, v: 0.0 * v, stops=True, constraints=[plane])
+    gains = after / before
+    for k in (*np.argsort(gains)[-3:], *range(3)):
+        close(made.v[k, 1], reference(0.0, q, v[k])[1], 1e-9, scale=1.0)
+        path = lw.simulate(model, q, v[k], 2e-3, 2e-3, joint_limits=True, constraints=[plane], friction=False)
+        close(made.v[k, 1], path.v[1], 1e-9, scale=1.0)
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_stops_that_are_not_solved_for_are_said(loops: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = chain(6, 1.5 + loops)
+    q, v, plane = near_limits(model, 40)
+    monkeypatch.setattr(stops, "MOST_ROUNDS", 1)
+    given: dict[str, Any] = {"dt": 2e-3, "steps": 3, "joint_limits": True, "constraints": [plane] if loops else ()}
+    with pytest.raises(lw.SimulationError, match=rf"trajectory \[\d+\] .* in step 1 \(t = 0.002 s\): {STOPS}"):
+        lw.rollout(model, q, v, **given)
+    kept = lw.rollout(model, q, v, diverged="nan", **given)
+    lost = ~np.isfinite(kept.q[:, -1]).all(axis=1)
+    assert lost.any() and not lost.all() and np.isnan(kept.v[lost, -1]).all()
+    monkeypatch.setattr(resistance, "_MOST_ROUNDS", 0)
+    monkeypatch.setattr(resistance, "MOST_ROUNDS", 1)
+    with pytest.raises(lw.LinkworkError, match=STOPS):
+        for speed in v:
+            lw.simulate(model, q, speed, 0.01, 2e-3, joint_limits=True, constraints=given["constraints"])
+
+
+@pytest.mark.filterwarnings("ignore:the motion begins with a deep penetration")
+@pytest.mark.parametrize("bodies", [4, 60])
+def test_contacts_that_are_not_solved_for_are_said(bodies: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = chain(bodies, 2.5)
+    touching = [lw.Contact(f"l{k}", lw.Sphere(0.02), friction=0.5) for k in range(1, 4)]
+    rng = np.random.default_rng(1)
+    q, v = 0.02 * rng.normal(size=(8, model.nq)), 5.0 * rng.normal(size=(8, model.nv))
+    for module in (newton, search):
+        monkeypatch.setattr(module, "MOST_ITERATIONS", 1)
+    with pytest.raises(lw.SingularError, match=CONTACTS):
+        lw.contact_dynamics(model, q, v, np.zeros(model.nv), touching)
+    with pytest.raises(lw.SimulationError, match=rf"trajectory \[\d\] .* in step 1 \(t = 0.001 s\): {CONTACTS}"):
+        lw.rollout(model, q, v, dt=1e-3, steps=2, contacts=touching)
+    with pytest.raises(lw.LinkworkError, match=CONTACTS):
+        for k in range(8):
+            lw.simulate(model, q[k], v[k], 2e-3, 1e-3, contacts=touching)
+
+
+def test_forces_of_nearly_redundant_constraints_that_do_not_settle_are_said() -> None:
+    """Two planes that differ by a ten-thousandth of a radian."""
+    model = chain(4, 3.5)
+    q = np.array([0.1, 0.2, -0.3, 0.2])
+    planes = [lw.PointOnPlane.at(model, q, "tip", normal=(0.0, 3e-4 * k, 1.0)) for k in range(2)]
+    with pytest.warns(lw.LinkworkWarning, match=r"'tip'.* nearly redundant, still change by .* of the largest"):
+        lw.constrained_dynamics(model, q, np.ones(4), np.zeros(4), planes, proximal=1e-6)
+    with pytest.raises(lw.SimulationError, match=r"trajectory \[0\] .*: the proximal iteration .* nearly redundant"):
+        lw.rollout(model, [q], np.ones(4), dt=1e-3, steps=2, constraints=planes, proximal=1e-6, stabilisation=0.1)
