@@ -194,7 +194,7 @@ text += '''define i64 @batch(ptr %p) {
   ret i64 %i
 }'''
 image = jit.compile_object(text, jit.host())
-jit._linker()
+jit._linker(jit.host(), jit.triple())
 page, libc = mmap.PAGESIZE, ctypes.CDLL(None)
 libc.mmap.restype, libc.munmap.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_size_t)
 libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)

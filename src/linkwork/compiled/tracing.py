@@ -57,6 +57,11 @@ def trace(
             whereabouts(error.__traceback__),
         ) from error
     except Exception as error:
+        cause: BaseException | None = error
+        while isinstance(cause, SystemError):  # a loop of NumPy went on after an exception
+            cause = cause.__cause__
+        if isinstance(cause, KeyboardInterrupt):
+            raise cause from None
         place = whereabouts(error.__traceback__)
         raise TracingError(
             f"{name} cannot be traced: {type(error).__name__}: {error}. Arguments are arrays of numbers that are not "

@@ -3,6 +3,9 @@
 Object code is position independent and refers to Python's functions by name, so it can be cached on disk. If ``linker``
 supports it, LLVM is neither needed nor loaded to bring it into memory. Memory is never writable and executable at once:
 a linker writes it first, then protects it.
+
+All objects of LLVM are made, used and disposed of on the thread of ``undisturbed``, a module before its context. A
+context whose module meets an error is never disposed of, nor is a linker.
 """
 
 from __future__ import annotations
@@ -12,36 +15,25 @@ import itertools
 import os
 import sys
 import threading
+import weakref
+from collections import deque
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
-from linkwork.engine.code import linker
+from linkwork.engine.code import linker, undisturbed
 from linkwork.engine.code.target import Target, target
 from linkwork.engine.emit import builtin
 from linkwork.errors import LinkworkError
 from linkwork.memory import check_available
 from linkwork.properties import cached_property
 
+Result = TypeVar("Result")
+
 lock = threading.RLock()
-"""Held while code is compiled, one module at a time; a fork waits for it, so that the child finds LLVM idle."""
-
-
-def _before_fork() -> None:
-    """Wait until no thread is in LLVM: compiling here, or in llvmlite, which frees things at any time."""
-    lock.acquire()
-    if _llvm.cache_info().currsize:
-        _llvm().ffi.lib._lock.__enter__()
-
-
-def _after_fork() -> None:
-    if _llvm.cache_info().currsize:
-        _llvm().ffi.lib._lock.__exit__(None, None, None)
-    lock.release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+"""Held while code is compiled, one module at a time; a fork waits for it."""
+if hasattr(os, "register_at_fork"):  # it waits for this lock first: who holds it may wait for LLVM
+    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
 _serial = itertools.count()
 _LEAST_MEMORY, _MEMORY = 64 * 2**20, 64
@@ -81,10 +73,24 @@ def _llvm() -> Any:
         import llvmlite.binding as llvm
     except (ImportError, OSError) as error:
         raise LinkworkError(f"no machine code: {_MISSING} ({error})") from None
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    llvm.initialize_native_asmparser()
     return llvm
+
+
+@cache
+def _ready() -> Any:
+    """LLVM with what this machine needs."""
+    _llvm().initialize_native_target()
+    _llvm().initialize_native_asmprinter()
+    _llvm().initialize_native_asmparser()
+    return _llvm()
+
+
+def _by_llvm(function: Callable[..., Result], *given: object) -> Result:
+    """The result of a function that calls LLVM. The caller imports it: Python's import lock stays with a thread that is
+    interrupted in the middle of an import, so no other thread may need it.
+    """
+    _llvm()
+    return undisturbed.run(function, *given)
 
 
 LANES = "LINKWORK_LANES"
@@ -94,7 +100,7 @@ LANES = "LINKWORK_LANES"
 @cache
 def _target() -> Target:
     """LLVM's description of this machine."""
-    return target(_asked)
+    return target(lambda: _by_llvm(_asked))
 
 
 def _asked() -> Target:
@@ -143,16 +149,16 @@ def register_constraint(cpu: tuple[str, str], count: int) -> str | None:
 
 @cache
 def _machine(cpu: tuple[str, str], triple: str) -> Any:
-    target = _llvm().Target.from_triple(triple)
+    target = _ready().Target.from_triple(triple)
     return target.create_target_machine(cpu=cpu[0], features=cpu[1], opt=1, reloc="pic", codemodel="small", jit=False)
 
 
 @cache
-def _linker() -> Any:
+def _linker(cpu: tuple[str, str], triple: str) -> Any:
     """LLVM's newer linker, which places all sections of an object side by side. The older one allocates section by
     section: among large arrays it may place constants too far from the code that reads them, and ends the process.
     """
-    return _llvm().create_lljit_compiler(_machine(host(), triple()), use_jit_link=True)
+    return _llvm().create_lljit_compiler(_machine(cpu, triple), use_jit_link=True)
 
 
 def version() -> str:
@@ -162,11 +168,23 @@ def version() -> str:
 
 def compile_object(text: str, cpu: tuple[str, str]) -> bytes:
     """Object code of a module for a CPU."""
-    llvm = _llvm()
     _check_memory(len(text))
+    with lock:
+        return _by_llvm(_compile, text, cpu, triple())
+
+
+_contexts: list[Any] = []
+"""They stay here until their modules are disposed of."""
+
+
+def _compile(text: str, cpu: tuple[str, str], triple: str) -> bytes:
+    """The same on LLVM's thread."""
     # constants stay in a context as long as it lives, and every mechanism has its own
-    with lock, llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
-        return bytes(_machine(cpu, triple()).emit_object(module))
+    _contexts.append(_llvm().create_context())
+    with _llvm().parse_assembly(text, _contexts[-1]) as module:
+        image = bytes(_machine(cpu, triple).emit_object(module))
+    _contexts.pop().close()
+    return image
 
 
 def link(image: bytes, names: list[str]) -> Code:
@@ -183,13 +201,30 @@ def _linked(image: bytes, needed: dict[str, int], names: list[str]) -> linker.Li
     """The same by LLVM."""
     _check_memory(len(image))
     with lock:
-        library = _llvm().JITLibraryBuilder().add_object_img(image)
-        for name, address in needed.items():
-            library.import_symbol(name, address)
-        for name in names:
-            library.export_symbol(name)
-        tracker = library.link(_linker(), f"linkwork{next(_serial)}")
-        return linker.Linked(tracker, {name: tracker[name] for name in names})
+        return _by_llvm(_link, image, needed, names, host(), triple())
+
+
+class _Memory:
+    """Stands for code that LLVM has loaded: when nobody has it any more, the next link unloads that code."""
+
+
+_loaded: dict[weakref.ref[_Memory], Any] = {}
+_unused: deque[weakref.ref[_Memory]] = deque()
+
+
+def _link(image: bytes, needed: dict[str, int], names: list[str], cpu: tuple[str, str], triple: str) -> linker.Linked:
+    """The same on LLVM's thread."""
+    while _unused:
+        _loaded.pop(_unused.popleft()).close()
+    library = _llvm().JITLibraryBuilder().add_object_img(image)
+    for name, address in needed.items():
+        library.import_symbol(name, address)
+    for name in names:
+        library.export_symbol(name)
+    tracker = library.link(_linker(cpu, triple), f"linkwork{next(_serial)}")
+    memory = _Memory()
+    _loaded[weakref.ref(memory, _unused.append)] = tracker
+    return linker.Linked(memory, {name: tracker[name] for name in names})
 
 
 def _check_memory(size: int) -> None:
