@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing.process
 import sys
+import threading
 import types
 from concurrent.futures import ThreadPoolExecutor
 from time import sleep
@@ -66,6 +67,21 @@ def test_an_interruption_removes_the_bar(terminal: None, capsys: pytest.CaptureF
     with saying() as say:
         say("again")
     assert "again" in capsys.readouterr().err
+
+
+def test_an_interruption_before_the_work_begins_leaves_no_bar(terminal: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = threading.Timer.start
+
+    def interrupted(timer: threading.Timer) -> None:
+        start(timer)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Timer, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt), waiting("work"):
+        pass
+    monkeypatch.undo()
+    sleep(0.05)
+    assert not progress._only.locked()
 
 
 def test_rollouts_over_workers_and_commands_show_progress(

@@ -104,8 +104,8 @@ def waiting(what: str) -> Iterator[None]:
     bar = Bar(what)
     timer = Timer(_PATIENCE, bar.show, (True,))
     timer.daemon = True
-    timer.start()
     try:
+        timer.start()
         yield
     finally:
         timer.cancel()
