@@ -94,6 +94,7 @@ bench: $(STAMP)
 fuzz: $(STAMP)
 	LINKWORK_MUTATIONS=$${LINKWORK_MUTATIONS:-20000} $(BIN)/python -m pytest -q -n 2 tests -k mutat
 	$(BIN)/python tests/fuzz.py --calls $(CALLS) --seed $(SEED)
+	$(BIN)/python tests/damaged_code.py --seed $(SEED) --llvm
 	$(BIN)/python tests/interrupts.py --seed $(SEED)
 
 docs: $(STAMP)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import damaged_code
 import linkwork as lw
 from linkwork import cli
 from linkwork.algorithms import ALGORITHMS, stepping
@@ -110,6 +111,7 @@ def test_code_for_another_machine_has_its_symbols_and_needs_no_others(target: st
     if kind != "parallel":  # the longest, and the same sections
         image = jit.compile_object(text, cpu)
         assert image.startswith(magic) and llvm().ObjectFileRef.from_data(image).sections()
+        assert magic != b"\x7fELF" or linker.Object(image).names
     made = assembly(text, cpu)
     exported, needed = symbols(made)
     assert exported == {*plan.symbols(lanes), "batch"}
@@ -298,6 +300,22 @@ def test_both_linkers_bring_the_same_code_into_memory(monkeypatch: pytest.Monkey
     monkeypatch.setattr(linker, "usable", lambda: False)
     with loader.anew():
         assert np.array_equal(lw.mass_matrix(lw.mechanisms.serial_chain(2), [0.1, 0.2]), expected)
+
+
+@pytest.mark.skipif(not linker.usable(), reason="objects of x86-64 on Linux")
+def test_damaged_code_is_refused_or_linked_within_its_memory_and_never_ends_llvm() -> None:
+    counts = damaged_code.run(7, 500, llvm=True)
+    assert counts.keys() <= damaged_code.ALLOWED and sum(counts.values()) == 500, counts
+    assert 50 < counts["linked"] < 200 and counts["refused"] > 300  # neither everything nor nothing
+
+
+def test_damaged_code_is_an_error_of_ours() -> None:
+    image = jit.compile_object(TEXT.format(kind="constant"), jit.host())
+    if not image.startswith(b"\x7fELF"):
+        pytest.skip("objects of another kind")
+    for part in (image[:63], image[:-1], image[:40] + b"\xff" * 8 + image[48:]):
+        with pytest.raises(lw.LinkworkError, match="object code is damaged; remove"):
+            jit.link(part, ["batch"])
 
 
 # Where there can be no machine code

@@ -192,6 +192,8 @@ def link(image: bytes, names: list[str]) -> Code:
     needed = {**_system_symbols(), **(builtin.addresses() if names == list(builtin.NAMES) else {})}
     try:
         found = linker.linked(image, needed, names) or _linked(image, needed, names)
+    except linker.Damaged:
+        raise LinkworkError("object code is damaged; remove what is kept of it with: linkwork cache --clear") from None
     except (OSError, RuntimeError) as error:
         raise LinkworkError(f"the system gives no memory that code can be brought into: {error}") from None
     return Code(*found)

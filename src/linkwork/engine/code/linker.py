@@ -2,7 +2,9 @@
 first call from the cache does.
 
 The ELF objects that linkwork compiles for x86-64 have few kinds of sections and relocations. Anything else is left to
-LLVM's own linker (``jit``). Memory is never writable and executable at once: it is written first, then protected.
+LLVM's own linker (``jit``). An object in which a number leads out of the file, a table, a section or the code's memory
+is damaged, and refused: LLVM may end the process if it gets such an object. Memory is never writable and executable at
+once: it is written first, then protected.
 """
 
 from __future__ import annotations
@@ -28,17 +30,23 @@ _SYMBOL = np.dtype([
     ("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8"),
 ])  # fmt: skip
 _RELOCATION = np.dtype([("offset", "<u8"), ("type", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])
-_PROGRAM, _SYMBOLS, _RELOCATIONS = 1, 2, 4
-"""Types of sections: content, names, relocations."""
-_WRITABLE, _IN_MEMORY, _CODE = 1, 2, 4
-"""Flags of sections."""
+_ELF, _HERE = b"\x7fELF\x02\x01", b"\x01\0\x3e\0"
+"""How objects of 64 bits begin; and the bytes from 16 on if they are relocatable, and for x86-64."""
+_HEADER = 64
+_BYTE = np.dtype(np.uint8)
+_PROGRAM, _SYMBOLS, _STRINGS, _RELOCATIONS, _EMPTY = 1, 2, 3, 4, (0, 8)
+"""Types of sections: content, symbols, names, relocations; without content in the file."""
+_IN_MEMORY, _CODE, _MERGEABLE = 2, 4, 0x30
+"""Flags of sections; the last is of constants that a linker may merge."""
 _RELATIVE = (2, 4)
 """Relocations: a 32-bit distance to a symbol, which may be a called function."""
+_BEFORE = 8
+"""How far before its target a distance may point: it is measured from the end of an instruction."""
 _JUMP = bytes.fromhex("ff2502000000 cccc")
 """Jump to the address in the next eight bytes."""
 _STUB = len(_JUMP) + 8
-_SPECIAL = 0xFF00
-"""Numbers from here on are not sections."""
+_ABSOLUTE = 0xFFF1
+"""Instead of the number of a section: a symbol of none, such as the file's name."""
 
 
 class Linked(NamedTuple):
@@ -48,72 +56,142 @@ class Linked(NamedTuple):
     addresses: dict[str, int]
 
 
+class Damaged(Exception):
+    """A number in an object leads out of it."""
+
+
+class Object:
+    """The tables of an ELF object, all numbers in which lead to something inside."""
+
+    def __init__(self, image: bytes) -> None:
+        self._image = image
+        start, size, count, names = (int.from_bytes(image[a:b], "little") for a, b in _FIELDS)
+        _require(len(image) >= _HEADER and size == _SECTION.itemsize and count < _ABSOLUTE)
+        _require(start + size * count <= len(image) and names < count)
+        self.sections = np.frombuffer(image, _SECTION, count, start)
+        _require(all(_is_inside(extent, len(image)) for extent in self.sections[list(_EXTENT)].tolist()))
+        _require(sum(self.sections["size"].tolist()) <= len(image))  # they do not overlap
+        self._name(names, self.sections["name"])
+        self.tables: list[int] = np.flatnonzero(self.sections["type"] == _SYMBOLS).tolist()
+        _require(len(self.tables) <= 1)
+        self.symbols: Any = np.zeros(0, _SYMBOL)
+        self.names: list[str] = []
+        for table in self.tables:
+            self.symbols, self.names = self._symbols(table)
+        relocations: list[int] = np.flatnonzero(self.sections["type"] == _RELOCATIONS).tolist()
+        self.relocations = {k: self._relocations(k) for k in relocations}
+
+    def part(self, which: int, kind: np.dtype[Any] = _BYTE) -> Any:
+        """A section's content, as items of a kind."""
+        start, size = int(self.sections["offset"][which]), int(self.sections["size"][which])
+        _require(size % kind.itemsize == 0)
+        return np.frombuffer(self._image, kind, size // kind.itemsize, start)
+
+    def _name(self, which: int, begins: Any) -> list[str]:
+        """What begins at some places of a section of names."""
+        _require(which < len(self.sections) and self.sections["type"][which] == _STRINGS)
+        text = self.part(which).tobytes()
+        ends = [text.find(b"\0", begin) for begin in begins.tolist()]
+        _require(-1 not in ends and text.isascii())
+        return [text[begin:end].decode() for begin, end in zip(begins.tolist(), ends, strict=True)]
+
+    def _symbols(self, which: int) -> tuple[Any, list[str]]:
+        symbols = self.part(which, _SYMBOL)
+        inside = symbols["section"] != _ABSOLUTE
+        _require((symbols["section"][inside] < len(self.sections)).all())
+        sizes = self.sections["size"][symbols["section"][inside]]
+        ends = np.minimum(symbols["value"][inside], 2**63) + np.minimum(symbols["size"][inside], 2**63 - 1)
+        _require(((symbols["section"][inside] == 0) | (ends <= sizes)).all())
+        return symbols, self._name(self.sections["link"][which], symbols["name"])
+
+    def _relocations(self, which: int) -> Any:
+        section, found = self.sections[which], self.part(which, _RELOCATION)
+        _require(section["link"] in self.tables and section["info"] < len(self.sections))
+        size = int(self.sections["size"][section["info"]])
+        _require((found["offset"] <= size - 4).all() and (found["symbol"] < len(self.symbols)).all())
+        meant, present = self.symbols["section"][found["symbol"]], self.sections["flags"] & _IN_MEMORY > 0
+        _require(not present[section["info"]] or present[meant[(meant > 0) & (meant != _ABSOLUTE)]].all())
+        return found
+
+
+_EXTENT = ("type", "offset", "size", "align")
+_FIELDS = ((40, 48), (58, 60), (60, 62), (62, 64))
+"""Where the header has the start of the table of sections, the size of one, their number, and which has their names."""
+
+
+def _require(condition: object) -> None:
+    if not condition:
+        raise Damaged
+
+
+def _is_inside(extent: tuple[int, ...], length: int) -> bool:
+    """Whether a section lies within a file of a length, and may lie anywhere in memory that its alignment allows."""
+    kind, offset, size, align = extent
+    end = size if kind in _EMPTY else offset + size
+    return end <= length and align <= mmap.PAGESIZE and align.bit_count() == (kind > 0)
+
+
 def linked(image: bytes, needed: Mapping[str, int], names: Sequence[str]) -> Linked | None:
     """The functions ``names`` of an object, which calls functions ``needed``, by address; None if that is not as simple
     as it mostly is.
 
     Raises:
+        Damaged: if the object cannot be linked by anyone.
         OSError: if the system gives no memory for it.
     """
-    if not usable() or image[:6] != b"\x7fELF\x02\x01" or image[18:20] != b"\x3e\0":
+    if not image.startswith(_ELF):
         return None
-    count = int.from_bytes(image[60:62], "little")
-    sections = np.frombuffer(image, _SECTION, count, int.from_bytes(image[40:48], "little"))
-    tables = [section for section in sections if section["type"] == _SYMBOLS]
-    present = [k for k in range(count) if sections["flags"][k] & _IN_MEMORY and sections["size"][k]]
-    if len(tables) != 1 or any(sections["type"][k] != _PROGRAM or sections["flags"][k] & _WRITABLE for k in present):
+    parts = Object(image)
+    if not usable() or not image[16:].startswith(_HERE) or not parts.tables:
         return None
-    symbols, called = _part(image, tables[0], _SYMBOL), _names(image, sections, tables[0])
+    sections, symbols, called = parts.sections, parts.symbols, parts.names
+    present = [k for k in range(len(sections)) if sections["flags"][k] & _IN_MEMORY and sections["size"][k]]
+    others = sections["flags"] & ~np.uint64(_IN_MEMORY | _CODE | _MERGEABLE)
+    if any(sections["type"][k] != _PROGRAM or others[k] for k in present):
+        return None
     foreign = [k for k in range(1, len(symbols)) if symbols["section"][k] == 0]
     if not all(called[k] in needed for k in foreign):
         return None
     # constants first, then, on a new page, code, and a jump to each external function
-    places = np.full(count, -1, dtype=np.int64)
+    places = np.full(len(sections), -1, dtype=np.int64)
     constants = _place(sections, [k for k in present if not sections["flags"][k] & _CODE], 0, places)
     begin = _aligned(constants, mmap.PAGESIZE)
     end = _aligned(_place(sections, [k for k in present if sections["flags"][k] & _CODE], begin, places), 8)
     where = np.full(len(symbols), -1, dtype=np.int64)
-    own = (symbols["section"] > 0) & (symbols["section"] < _SPECIAL)
+    own = np.flatnonzero((symbols["section"] > 0) & (symbols["section"] != _ABSOLUTE))
+    own = own[places[symbols["section"][own]] >= 0]
     where[own] = places[symbols["section"][own]] + symbols["value"][own].astype(np.int64)
     where[foreign] = end + _STUB * np.arange(len(foreign))
-    size = _aligned(end + _STUB * len(foreign), mmap.PAGESIZE)
-    content = np.frombuffer(mmap.mmap(-1, max(size, mmap.PAGESIZE), flags=_PRIVATE), np.uint8)
+    size = max(_aligned(end + _STUB * len(foreign), mmap.PAGESIZE), mmap.PAGESIZE)
+    by_name = {called[k]: int(where[k]) for k in own if symbols["info"][k] >> 4 > 0}
+    _require(all(begin <= by_name.get(name, -1) < end for name in names))
+    content = np.frombuffer(mmap.mmap(-1, size, flags=_PRIVATE), np.uint8)
     for k in present:
-        content[places[k] :][: sections["size"][k]] = _part(image, sections[k], np.dtype(np.uint8))
+        content[places[k] :][: sections["size"][k]] = parts.part(k)
     for k in foreign:
         content[where[k] :][:_STUB] = np.frombuffer(_JUMP + needed[called[k]].to_bytes(8, "little"), np.uint8)
-    for section in sections[sections["type"] == _RELOCATIONS]:
-        place = int(places[section["info"]])
-        if place >= 0 and not _relocate(content, place, _part(image, section, _RELOCATION), where):
+    for k, relocations in parts.relocations.items():
+        place = int(places[sections["info"][k]])
+        if place >= 0 and not _relocate(content, place, relocations, where):
             return None
     address = content.ctypes.data
     if begin:
         _protect(address, begin, _READ)
-    _protect(address + begin, len(content) - begin, _READ | _EXECUTE)
-    by_name = {called[k]: address + int(where[k]) for k in np.flatnonzero(own & (symbols["info"] >> 4 > 0))}
-    return Linked(content, {name: by_name[name] for name in names})
-
-
-def _names(image: bytes, sections: Any, table: Any) -> list[str]:
-    """Of all symbols."""
-    start = int(sections[table["link"]]["offset"])
-    begins = [start + int(first) for first in _part(image, table, _SYMBOL)["name"]]
-    return [image[first : image.index(b"\0", first)].decode() for first in begins]
+    _protect(address + begin, size - begin, _READ | _EXECUTE)
+    return Linked(content, {name: address + by_name[name] for name in names})
 
 
 def _relocate(content: NDArray[np.uint8], start: int, entries: Any, where: NDArray[np.int64]) -> bool:
     """Fill in distances within one section; whether there is nothing else to do."""
-    if not (np.isin(entries["type"], _RELATIVE).all() and (where[entries["symbol"]] >= 0).all()):
+    targets, addends = where[entries["symbol"]], entries["addend"]
+    if not (np.isin(entries["type"], _RELATIVE).all() and (targets >= 0).all()):
         return False
+    _require((abs(addends.astype(np.float64)) <= len(content)).all())
+    targets = targets + addends
+    _require(((targets >= -_BEFORE) & (targets <= len(content))).all())
     places = start + entries["offset"].astype(np.int64)
-    values = (where[entries["symbol"]] + entries["addend"] - places).astype("<i4")
-    content[places[:, None] + np.arange(4)] = values.view(np.uint8).reshape(-1, 4)
+    content[places[:, None] + np.arange(4)] = (targets - places).astype("<i4").view(np.uint8).reshape(-1, 4)
     return True
-
-
-def _part(image: bytes, section: Any, kind: np.dtype[Any]) -> Any:
-    """A section's content."""
-    return np.frombuffer(image, kind, int(section["size"]) // kind.itemsize, int(section["offset"]))
 
 
 def _place(sections: Any, chosen: list[int], start: int, places: NDArray[np.int64]) -> int:
