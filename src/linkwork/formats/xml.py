@@ -165,6 +165,7 @@ class Element:
         return self.numbers(attribute, 1, None if default is None else [default])[0]
 
 
+Texts = dict[Element, list[str]]  # in the pieces that the parser passes
 Wanted = tuple[str, int, Sequence[float] | None]
 """An attribute, the count of its numbers, and their default; None if it is required."""
 _BLOCK = 1024
@@ -234,11 +235,10 @@ def read(path: str, regular: bool = False, strict: bool = False, taking: Taking 
 
 
 def parse(
-    data: bytes, path: str, strict: bool = False, texts: dict[Element, str] | None = None, taking: Taking | None = None
+    data: bytes, path: str, strict: bool = False, texts: Texts | None = None, taking: Taking | None = None
 ) -> Element:
     """The root element of the bytes of a file; ``path`` is for messages, ``texts`` receives the text in elements.
-    Blanks before the XML declaration are invalid, but other readers ignore them; so does this one, with a warning,
-    unless ``strict``.
+    Blanks before the XML declaration, which are invalid, are ignored with a warning, unless ``strict``.
     """
     if len(data) > MAX_BYTES:
         raise FormatError(f"the file has more than {MAX_BYTES // 2**20} MiB", path)
@@ -275,7 +275,7 @@ def attribute(text: str) -> str:
 
 
 class _Reader:
-    def __init__(self, path: str, texts: dict[Element, str] | None, taking: Taking) -> None:
+    def __init__(self, path: str, texts: Texts | None, taking: Taking) -> None:
         self.path, self.texts, self.taking = path, texts, taking
         self.open = [Element()]  # the holder of the root, then the elements in progress
         self.open[0].children = []
@@ -360,8 +360,8 @@ class _Reader:
         self.parser.Parse(data[begin:], True)
 
     def text(self, data: str) -> None:
-        if self.texts is not None and not data.isspace():
-            self.texts[self.open[-1]] = self.texts.get(self.open[-1], "") + data
+        if self.texts is not None and (self.open[-1] in self.texts or not data.isspace()):
+            self.texts.setdefault(self.open[-1], []).append(data)
 
     def refusing(self, message: str) -> Any:
         def refuse(*_: object) -> None:

@@ -30,12 +30,14 @@ from linkwork.viewer.mesh import (
     sphere,
 )
 from linkwork.viewer.meshes import Triangles, find, read
+from linkwork.viewer.meshes.bounds import MAX_SHAPES_OF_MODEL, MAX_TRIANGLES_OF_MODEL
 from linkwork.viewer.scene import CARRIED
 from linkwork.viewer.skeleton import Chain, Skeleton, matrix
 
 SHAPES = ("visual", "collision", "skeleton")
 """How a body can be shown: by the file's visual or collision geometry, or by a shape from its joints and mass."""
 _PLAIN, _TOUCHING, _PIN = rgba("#b9bec7"), rgba("#d1765a", 0.55), rgba("#565e69")
+_TOO_MANY = f"the model has more than {MAX_SHAPES_OF_MODEL:,} shapes"
 _FEWEST = 200  # triangles that a mesh keeps, however small its share
 
 Roots = Sequence[str | os.PathLike[str]]
@@ -63,7 +65,9 @@ class Looks:
         self.names = (WORLD, *model.body_names)
         self._boxes, self._joints, self._most = boxes, joints, most
         self._roots = [os.fspath(root) for root in roots]
+        self._paths: dict[tuple[str, str], str | None] = {}
         self._read: dict[str, list[Triangles] | str] = {}
+        self._simpler: dict[tuple[int, tuple[float, ...], float], list[Mesh]] = {}
 
     def kinds(self) -> list[str]:
         """Those of ``SHAPES`` that the model has."""
@@ -109,16 +113,21 @@ class Looks:
     def _geometry(self, kind: str) -> list[Piece]:
         """The shapes of the file; a body whose meshes cannot be read is drawn as part of the skeleton."""
         shapes = [s for s in self.model.geometry if getattr(s, kind) and s.body not in self._boxes]
-        total = sum(len(part.corners) for shape in shapes for part in self._triangles(shape))
+        found, missing, total = list[Piece](), dict[int, str](), 0
+        known: list[tuple[Geometry, list[Triangles]]] = []
+        for number, shape in enumerate(shapes):
+            parts = self._triangles(shape, total) if number < MAX_SHAPES_OF_MODEL else _TOO_MANY
+            if isinstance(parts, str):
+                missing.setdefault(shape.body, f"{shape.mesh[:200] or shape.kind!r}: {parts}")
+            else:
+                known.append((shape, parts))
+                total += sum(len(part.corners) for part in parts)
         share = min(1.0, self._most / max(total, 1))
-        found, missing = [], dict[int, str]()
-        for shape in shapes:
-            meshes = self._meshes(shape, share)
+        for shape, parts in known:
+            meshes = self._meshes(shape, parts, share)
             found += [Piece(shape.body, mesh) for mesh in meshes]
             if not meshes:
-                why = self._read[self._key(shape)]
-                reason = why if isinstance(why, str) else "all its triangles are flat"
-                missing.setdefault(shape.body, f"{shape.mesh[:200]!r}: {reason}")
+                missing.setdefault(shape.body, f"{shape.mesh[:200]!r}: all its triangles are flat")
         if kind == "collision":
             found = [Piece(piece.body, piece.mesh.coloured(_TOUCHING)) for piece in found]
         if missing:
@@ -131,17 +140,16 @@ class Looks:
             )
         return found + self._skeleton(set(missing) - {piece.body for piece in found} - {0})
 
-    def _meshes(self, shape: Geometry, share: float) -> list[Mesh]:
-        """A shape in its body's frame; empty if its file cannot be read."""
+    def _meshes(self, shape: Geometry, parts: list[Triangles], share: float) -> list[Mesh]:
+        """A shape in its body's frame, a mesh by some of the triangles of its file; empty if these are flat."""
         size, place = shape.size, matrix(shape.placement)
         colour = shape.colour
         if shape.kind == "mesh":
-            meshes = []
-            for part in self._triangles(shape):
-                corners = simplified(part.corners * size, max(_FEWEST, int(share * len(part.corners))))
-                corners = corners[:, ::-1] if np.prod(size) < 0.0 else corners
-                meshes.append(creased(corners).moved(place).coloured(colour or part.colour or _PLAIN))
-            return [mesh for mesh in meshes if len(mesh.faces)]
+            key = id(parts), size, share  # the lists are kept in self._read
+            if key not in self._simpler:
+                self._simpler[key] = [_simpler(part, np.array(size), share) for part in parts]
+            meshes = [mesh for mesh in self._simpler[key] if len(mesh.faces)]
+            return [mesh.moved(place).coloured(colour or mesh.colour or _PLAIN) for mesh in meshes]
         up = np.array([0.0, 0.0, 0.5 * size[-1]])
         mesh = {
             "box": lambda: box(np.array(size)),
@@ -152,25 +160,29 @@ class Looks:
         }[shape.kind]()
         return [mesh.moved(place).coloured(colour or _PLAIN)]
 
-    def _key(self, shape: Geometry) -> str:
-        return f"{shape.folder}\0{shape.mesh}"
-
-    def _triangles(self, shape: Geometry) -> list[Triangles]:
-        """The triangles of a mesh; read once, and empty if that fails."""
+    def _triangles(self, shape: Geometry, before: int) -> list[Triangles] | str:
+        """The triangles of a mesh, whose file is read once, or the reason why there are none; ``before`` are those of
+        the shapes before it.
+        """
         if shape.kind != "mesh":
             return []
-        key = self._key(shape)
-        if key not in self._read:
-            path = find(shape.mesh, shape.folder, self._roots)
+        if before > MAX_TRIANGLES_OF_MODEL:
+            return f"the model's meshes have more than {MAX_TRIANGLES_OF_MODEL:,} triangles"
+        key = shape.folder, shape.mesh
+        if key not in self._paths:
+            self._paths[key] = find(shape.mesh, shape.folder, self._roots)
+        path = self._paths[key]
+        if path is None:
+            return (
+                f"there is no such file in the model's folder {shape.folder} or its package; name the folder that "
+                "holds it, or its package, in roots"
+            )
+        if path not in self._read:
             try:
-                self._read[key] = read(path) if path else (
-                    f"there is no such file in the model's folder {shape.folder} or its package; name the folder that "
-                    "holds it, or its package, in roots"
-                )  # fmt: skip
+                self._read[path] = read(path)
             except FormatError as error:
-                self._read[key] = str(error)
-        found = self._read[key]
-        return [] if isinstance(found, str) else found
+                self._read[path] = str(error)
+        return self._read[path]
 
 
 def checked_shapes(shapes: Any) -> str:
@@ -184,6 +196,13 @@ def checked_roots(roots: Any) -> list[str]:
     if not listed:
         raise ArgumentError(f"roots must be a list of folders, not {shown(roots)}")
     return [os.path.abspath(file_path("a root", root)) for root in roots]
+
+
+def _simpler(part: Triangles, size: Array, share: float) -> Mesh:
+    """A mesh of a share of the triangles of a file, scaled."""
+    corners = simplified(part.corners * size, max(_FEWEST, int(share * len(part.corners))))
+    mesh = creased(corners[:, ::-1] if np.prod(size) < 0.0 else corners)
+    return mesh if part.colour is None else mesh.coloured(part.colour)
 
 
 def _joint(joint: Joint, radius: float) -> Mesh:

@@ -13,6 +13,9 @@ from linkwork.dynamics.arguments import Array
 Indices = NDArray[np.int64]
 
 _AROUND, _ROWS = 20, 8  # vertices of a circle, rings of a sphere
+_MOST_NEIGHBOURS, _FEWEST_NEIGHBOURS = 64, 8  # corners at a vertex that contribute: more are not needed to look smooth
+_MOST_ROUNDS = 4  # of merging corners
+_MOST_PAIRS = 30_000_000  # of such corners in a mesh
 _CREASE = np.cos(np.radians(35.0))  # faces that meet at a larger angle have an edge between them
 
 
@@ -157,16 +160,19 @@ def creased(corners: Array) -> Mesh:
     _, vertex = np.unique(_cells(flat, 2e-6 * size), return_inverse=True)
     order = np.argsort(vertex, kind="stable")
     firsts = np.flatnonzero(np.diff(vertex[order], prepend=-1))
-    counts = np.minimum(np.diff(np.append(firsts, len(order))), 64)  # more are not needed for a smooth look
-    # Every pair of corners at one vertex: the faces of both contribute to the normal of the first.
-    start, many = firsts[vertex], counts[vertex]
-    mine = np.repeat(np.arange(len(flat)), many)
-    offset = np.arange(len(mine)) - np.repeat(np.cumsum(many) - many, many)
-    other = order[np.repeat(start, many) + offset]
-    unit = across / area[:, None]
-    smooth = np.einsum("ij,ij->i", unit[mine // 3], unit[other // 3]) > _CREASE
-    normals = 1e-9 * across[np.arange(len(flat)) // 3]  # its own face contributes even where a vertex has very many
-    np.add.at(normals, mine[smooth], across[other[smooth] // 3])
+    counts = np.diff(np.append(firsts, len(order)))
+    most = _MOST_NEIGHBOURS
+    while most > _FEWEST_NEIGHBOURS and (np.minimum(counts, most) * counts).sum() > _MOST_PAIRS:
+        most //= 2
+    start, many = firsts[vertex], np.minimum(counts, most)[vertex]
+    unit, face = across / area[:, None], np.arange(len(flat)) // 3
+    normals = 1e-9 * across[face]  # its own face contributes even where a vertex has very many
+    mine = np.arange(len(flat))
+    for k in range(int(many.max())):  # each corner with the k-th at its vertex, whose face contributes to its normal
+        mine = mine[many[mine] > k]
+        other = face[order[start[mine] + k]]
+        smooth = np.einsum("ij,ij->i", unit[face[mine]], unit[other]) > _CREASE
+        normals[mine[smooth]] += across[other[smooth]]
     normals = _unit(normals)
     key = vertex * 101**3 + np.round(normals * 50.0 + 50.0).astype(np.int64) @ [101**2, 101, 1]
     _, first, index = np.unique(key, return_index=True, return_inverse=True)
@@ -174,9 +180,13 @@ def creased(corners: Array) -> Mesh:
 
 
 def simplified(corners: Array, most: int) -> Array:
-    """At most about ``most`` triangles (m, 3, 3) like the given ones: corners in one grid cell are merged."""
+    """At most ``most`` triangles (m, 3, 3) like the given ones: corners in one grid cell are merged. A surface crosses
+    as many cells as the square of those along an edge; triangles that form no surface are thinned out in the end.
+    """
     cells, fewer = int(1.2 * most**0.5) + 3, corners
-    while len(fewer) > most and cells >= 3:
+    for _ in range(_MOST_ROUNDS):
+        if len(fewer) <= most or cells < 3:
+            break
         flat = corners.reshape(-1, 3)
         size = float(np.ptp(flat, axis=0).max()) or 1.0
         _, cell = np.unique(_cells(flat, size / cells), return_inverse=True)
@@ -187,13 +197,15 @@ def simplified(corners: Array, most: int) -> Array:
         ordered, many = np.sort(of, axis=1), len(count)
         _, once = np.unique((ordered[:, 0] * many + ordered[:, 1]) * many + ordered[:, 2], return_index=True)
         fewer = middle[of[np.sort(once)]]
-        cells = int(cells * 0.75)
-    return fewer
+        cells = int(cells * min(0.9, (most / max(len(fewer), 1)) ** 0.5))
+    return fewer[:: -(-len(fewer) // most)] if len(fewer) > most else fewer
 
 
 def _cells(points: Array, edge: float) -> Indices:
     """The index of the grid cell that each point (n, 3) is in; at most two million cells a side."""
-    x, y, z = np.floor((points - points.min(axis=0)) / edge).astype(np.int64).T
+    grid = points - points.min(axis=0)
+    grid /= edge
+    x, y, z = grid.astype(np.int64).T  # all are positive: truncated, they are rounded down
     return (x * 2_000_003 + y) * 2_000_003 + z
 
 

@@ -1,63 +1,130 @@
 """Triangles of a COLLADA file: its geometries as placed by its scene, in the colours of their materials.
 
+The scene is a graph: a node may place another many times, and that one a third. So it is walked first, which counts
+instances and triangles, and triangles are placed when all are within bounds. Every list of numbers is read once.
+
 The file's up axis is ignored, as in other readers of robots' meshes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from typing import NamedTuple
 
 import numpy as np
 
 from linkwork.dynamics.arguments import Array
-from linkwork.formats.xml import Element, parse
+from linkwork.formats.xml import Element, Texts, parse
+from linkwork.viewer.mesh import Indices
+from linkwork.viewer.meshes.bounds import (
+    MAX_COLOURS,
+    MAX_CORNERS,
+    MAX_INSTANCES,
+    MAX_NESTING,
+    MAX_NUMBERS,
+    MAX_TRIANGLES,
+    MAX_VERTICES,
+    within,
+)
 
 Colour = tuple[float, float, float, float]
-_DEEPEST = 50
-_MOST_TRIANGLES = 5_000_000
+_PIECES = re.compile(r"\S.{0,262144}\S*", re.DOTALL)  # of a text, between words
+_MOST_EXACT = 2**53  # the largest whole number up to which a float64 has all
+
+
+class _Faces(NamedTuple):
+    """A list of triangles: vertices (n, 3), their indices (m, 3), and the symbol of its material."""
+
+    vertices: Array
+    triangles: Indices
+    material: str
+
+
+class _Child(NamedTuple):
+    """A node or geometry in a node: its placement (4, 4) there, and materials by symbol."""
+
+    element: Element
+    place: Array
+    materials: dict[str, str | None]
+
+
+class _Placed(NamedTuple):
+    faces: _Faces
+    place: Array
+    materials: dict[str, str | None]
 
 
 def collada(data: bytes, path: str) -> list[tuple[Array, Colour | None]]:
-    """Vertices (m, 3, 3), m, and colour of each part."""
-    texts: dict[Element, str] = {}
+    """Triangles (m, 3, 3), m, of each colour."""
+    texts: Texts = {}
     root = parse(data, path, texts=texts)
     return _Document(root, texts).parts()
 
 
 class _Document:
-    def __init__(self, root: Element, texts: dict[Element, str]) -> None:
+    def __init__(self, root: Element, texts: Texts) -> None:
         self.root, self.texts = root, texts
         self.by_id = {name: element for element in root.walk() if (name := element.get("id"))}
-        self.count = 0
+        self.placed: list[_Placed] = []
+        self.instances = self.triangles = 0
+        self._children: dict[Element, list[_Child]] = {}
+        self._faces: dict[Element, list[_Faces]] = {}
+        self._positions: dict[Element, Array] = {}
+        self._colours: dict[Element | str | None, Colour | None] = {}
 
     def parts(self) -> list[tuple[Array, Colour | None]]:
         unit = next((element.get("meter") for element in self.root.walk() if element.tag == "unit"), None)
         scale = np.diag([*[float(unit or 1.0)] * 3, 1.0])
         scenes = [element for element in self.root.walk() if element.tag == "visual_scene"]
-        found = [part for scene in scenes for part in self.node(scene, scale, 0)]
-        if not scenes:  # geometries without a scene
-            shapes = [element for element in self.root.walk() if element.tag == "geometry"]
-            found = [part for shape in shapes for part in self.geometry(shape, scale, {})]
-        return found
+        for scene in scenes:
+            self.walk(scene, scale, 0)
+        if not scenes:
+            for shape in [element for element in self.root.walk() if element.tag == "geometry"]:
+                self.place(_Child(shape, scale, {}))
+        colours: dict[Colour | None, list[Array]] = {}
+        for faces, place, materials in self.placed:
+            colour = self.colour(materials.get(faces.material, faces.material))
+            corners = faces.vertices[faces.triangles] @ place[:3, :3].T + place[:3, 3]
+            colours.setdefault(colour, []).append(corners)
+            within(len(colours), MAX_COLOURS, "colours")
+        return [(np.concatenate(lists), colour) for colour, lists in colours.items()]
 
-    def node(self, node: Element, place: Array, depth: int) -> Iterator[tuple[Array, Colour | None]]:
-        """All geometry below a node; ``place`` is its placement."""
-        if depth > _DEEPEST:
-            raise ValueError("its nodes are nested too deep, or in a circle")
-        for part in node.children:
-            if part.tag in ("matrix", "translate", "rotate", "scale"):
-                place = place @ self.transform(part)
-            elif part.tag == "node":
-                yield from self.node(part, place, depth + 1)
-            elif part.tag == "instance_node":
-                yield from self.node(self.named(part.get("url")), place, depth + 1)
-            elif part.tag == "instance_geometry":
-                bound = {
-                    one.get("symbol") or "": self.colour(one.get("target"))
-                    for one in part.walk()
-                    if one.tag == "instance_material"
-                }
-                yield from self.geometry(self.named(part.get("url")), place, bound)
+    def walk(self, node: Element, place: Array, depth: int) -> None:
+        """Place all geometry below a node; ``place`` is its placement."""
+        within(depth, MAX_NESTING, "nodes in each other, or a circle of them")
+        for child in self.children(node):
+            there = child._replace(place=place @ child.place)
+            if child.element.tag == "geometry":
+                self.place(there)
+            else:
+                self.instances = within(self.instances + 1, MAX_INSTANCES, "instances")
+                self.walk(child.element, there.place, depth + 1)
+
+    def place(self, geometry: _Child) -> None:
+        lists = self.faces(geometry.element)
+        self.instances = within(self.instances + max(len(lists), 1), MAX_INSTANCES, "instances")
+        self.triangles = within(
+            self.triangles + sum(len(faces.triangles) for faces in lists), MAX_TRIANGLES, "triangles"
+        )
+        self.placed += [_Placed(faces, geometry.place, geometry.materials) for faces in lists]
+
+    def children(self, node: Element) -> list[_Child]:
+        """The nodes and geometries in a node, those included to which it refers; a transform is of all that follow."""
+        if node not in self._children:
+            found, place = list[_Child](), np.eye(4)
+            for part in node.children:
+                if part.tag in ("matrix", "translate", "rotate", "scale"):
+                    place = place @ self.transform(part)
+                elif part.tag == "node":
+                    found.append(_Child(part, place, {}))
+                elif part.tag == "instance_node":
+                    found.append(_Child(self.named(part.get("url"), "node"), place, {}))
+                elif part.tag == "instance_geometry":
+                    bound = [one for one in part.walk() if one.tag == "instance_material"]
+                    materials = {one.get("symbol") or "": one.get("target") for one in bound}
+                    found.append(_Child(self.named(part.get("url"), "geometry"), place, materials))
+            self._children[node] = found
+        return self._children[node]
 
     def transform(self, part: Element) -> Array:
         numbers = self.numbers(part)
@@ -74,29 +141,26 @@ class _Document:
             matrix[:3, :3] += np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
         return matrix
 
-    def geometry(
-        self, geometry: Element, place: Array, bound: dict[str, Colour | None]
-    ) -> Iterator[tuple[Array, Colour | None]]:
-        for mesh in (element for element in geometry.children if element.tag == "mesh"):
-            for part in mesh.children:
-                if part.tag in ("triangles", "polylist", "polygons"):
-                    corners = self.corners(part)
-                    self.count += len(corners)
-                    if self.count > _MOST_TRIANGLES:
-                        raise ValueError(f"it has more than {_MOST_TRIANGLES} triangles")
-                    material = part.get("material") or ""
-                    colour = bound[material] if material in bound else self.colour(material)
-                    yield corners @ place[:3, :3].T + place[:3, 3], colour
+    def faces(self, geometry: Element) -> list[_Faces]:
+        """The lists of faces of a geometry."""
+        if geometry not in self._faces:
+            meshes = [element for element in geometry.children if element.tag == "mesh"]
+            parts = [part for mesh in meshes for part in mesh.children]
+            self._faces[geometry] = [
+                self.listed(part) for part in parts if part.tag in ("triangles", "polylist", "polygons")
+            ]
+        return self._faces[geometry]
 
-    def corners(self, part: Element) -> Array:
-        """The triangles of a part; larger faces become triangle fans."""
+    def listed(self, part: Element) -> _Faces:
+        """A list of faces as triangles; larger faces become triangle fans."""
         inputs = [element for element in part.children if element.tag == "input"]
         stride = 1 + max(int(one.get("offset") or 0) for one in inputs)
         (vertex,) = [one for one in inputs if one.get("semantic") == "VERTEX"]
         positions = self.positions(self.named(vertex.get("source")))
-        lists = [self.numbers(element).astype(np.int64) for element in part.children if element.tag == "p"]
+        material = part.get("material") or ""
+        lists = [self.whole(element) for element in part.children if element.tag == "p"]
         if not lists:
-            return np.zeros((0, 3, 3))
+            return _Faces(positions, np.zeros((0, 3), dtype=np.int64), material)
         offset = int(vertex.get("offset") or 0)
         if part.tag == "polygons":
             counts = np.array([len(one) // stride for one in lists])
@@ -105,44 +169,75 @@ class _Document:
         if part.tag == "triangles":
             counts = np.full(len(index) // 3, 3)
         elif part.tag == "polylist":
-            counts = self.numbers(counted[0]).astype(np.int64)
+            counts = self.whole(counted[0])
+        within(int(counts.max(initial=0)), MAX_CORNERS, "corners in a face")
         if counts.sum() > len(index) or (len(counts) and counts.min() < 0):
             raise ValueError("its polygons have other corners than it says")
         if len(index) and not 0 <= index.min() <= index.max() < len(positions):
             raise ValueError("a face has a corner that is not there")
         many = np.maximum(counts - 2, 0)
+        within(int(many.sum()), MAX_TRIANGLES, "triangles")
         first = np.repeat(np.cumsum(counts) - counts, many)
         step = np.arange(len(first)) - np.repeat(np.cumsum(many) - many, many)
-        return positions[np.stack([index[first], index[first + step + 1], index[first + step + 2]], axis=1)]
+        return _Faces(
+            positions, np.stack([index[first], index[first + step + 1], index[first + step + 2]], axis=1), material
+        )
 
     def positions(self, element: Element) -> Array:
         """The positions of <vertices>, or of the <source> that these refer to."""
         if element.tag == "vertices":
             inputs = [one for one in element.children if one.tag == "input" and one.get("semantic") == "POSITION"]
             element = self.named(inputs[0].get("source"))
-        arrays = [one for one in element.children if one.tag == "float_array"]
-        accessors = [one for one in element.walk() if one.tag == "accessor"]
-        stride = int(accessors[0].get("stride") or 3) if accessors else 3
-        return self.numbers(arrays[0]).reshape(-1, stride)[:, :3]
+        if element not in self._positions:
+            arrays = [one for one in element.children if one.tag == "float_array"]
+            accessors = [one for one in element.walk() if one.tag == "accessor"]
+            stride = int(accessors[0].get("stride") or 3) if accessors else 3
+            places = self.numbers(arrays[0]).reshape(-1, stride)[:, :3]
+            within(len(places), MAX_VERTICES, "vertices")
+            self._positions[element] = places
+        return self._positions[element]
 
     def colour(self, material: str | None) -> Colour | None:
         """The diffuse colour of a material, if it has a plain one."""
-        element = self.by_id.get((material or "").removeprefix("#"))
-        for tag in ("instance_effect", "diffuse", "color"):
-            element = next((one for one in element.walk() if one.tag == tag), None) if element is not None else None
-            if tag == "instance_effect" and element is not None:
-                element = self.by_id.get((element.get("url") or "").removeprefix("#"))
-        plain = element
-        if plain is None:
-            return None
-        red, green, blue = np.clip(self.numbers(plain)[:3], 0.0, 1.0).tolist()
-        return red, green, blue, 1.0
+        if material not in self._colours:
+            element = self.by_id.get((material or "").removeprefix("#"))
+            below = () if element is None else element.walk()
+            effect = next((one.get("url") for one in below if one.tag == "instance_effect"), None)
+            self._colours[material] = self.diffuse(effect)
+        return self._colours[material]
 
-    def named(self, reference: str | None) -> Element:
+    def diffuse(self, effect: str | None) -> Colour | None:
+        element = self.by_id.get((effect or "").removeprefix("#"))
+        if element is not None and element not in self._colours:
+            plain: Element | None = element
+            for tag in ("diffuse", "color"):
+                plain = next((one for one in plain.walk() if one.tag == tag), None) if plain is not None else None
+            colour = None
+            if plain is not None:
+                red, green, blue = np.clip(self.numbers(plain)[:3], 0.0, 1.0).tolist()
+                colour = red, green, blue, 1.0
+            self._colours[element] = colour
+        return None if element is None else self._colours[element]
+
+    def named(self, reference: str | None, tag: str = "") -> Element:
+        """The element that a reference names; of this tag, if one is given."""
         name = (reference or "").removeprefix("#")
-        if name not in self.by_id:
+        found = self.by_id.get(name)
+        if found is None or tag not in ("", found.tag):
             raise ValueError(f"it refers to {name[:60]!r}, which is not there")
-        return self.by_id[name]
+        return found
 
     def numbers(self, element: Element) -> Array:
-        return np.array(self.texts.get(element, "").split(), dtype=np.float64)
+        """The numbers of a text, piece by piece: as Python's objects they would take ten times the memory."""
+        found, count = list[Array](), 0
+        for piece in _PIECES.finditer("".join(self.texts.get(element, ()))):
+            found.append(np.array(piece[0].split(), dtype=np.float64))
+            count = within(count + len(found[-1]), MAX_NUMBERS, "numbers in a list")
+        return np.concatenate(found) if found else np.zeros(0)
+
+    def whole(self, element: Element) -> Indices:
+        """The whole numbers of a text."""
+        numbers = self.numbers(element)
+        if not (abs(numbers) <= _MOST_EXACT).all():  # NaN included
+            raise ValueError("an index is no whole number")
+        return numbers.astype(np.int64)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from array import array
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import FormatError
 from linkwork.files import open_regular
+from linkwork.viewer.meshes.bounds import MAX_BYTES, MAX_CORNERS, MAX_TRIANGLES, MAX_VERTICES, within
 from linkwork.viewer.meshes.collada import collada
 
-MAX_BYTES = 128 * 2**20
+_LONGEST = 200  # characters of a reason, which may quote the file
 _STL = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+# Lines of a text, each after the end of the one before:
+_VERTEX = re.compile(rb"[\r\n][ \t]*vertex[ \t]+([^\r\n]*)", re.IGNORECASE)
+_PART = re.compile(rb"[\r\n][ \t]*([vf])[ \t]+([^\r\n]*)")
 
 
 class Triangles(NamedTuple):
@@ -39,16 +44,10 @@ def read(path: str) -> list[Triangles]:
         raise FormatError(f"the mesh has more than {MAX_BYTES // 2**20} MiB", path)
     kind = path.rpartition(".")[2].lower()
     try:
-        if kind == "stl":
-            found = [Triangles(_stl(data))]
-        elif kind == "obj":
-            found = [Triangles(_obj(data))]
-        elif kind == "dae":
-            found = [Triangles(corners, colour) for corners, colour in collada(data, path)]
-        else:
-            raise FormatError(f"meshes of the kind .{kind[:10]} are not read; .stl, .obj and .dae are", path)
+        with np.errstate(all="ignore"):  # whatever overflows is refused below
+            found = _triangles(data, kind, path)
     except (ValueError, IndexError, KeyError, OverflowError) as error:
-        raise FormatError(f"this is no mesh that can be read: {error}", path) from None
+        raise FormatError(f"this is no mesh that can be read: {str(error)[:_LONGEST]}", path) from None
     found = [part for part in found if len(part.corners)]
     if not found:
         raise FormatError("the mesh has no triangles", path)
@@ -58,33 +57,57 @@ def read(path: str) -> list[Triangles]:
     return found
 
 
+def _triangles(data: bytes, kind: str, path: str) -> list[Triangles]:
+    if kind == "stl":
+        return [Triangles(_stl(data))]
+    if kind == "obj":
+        return [Triangles(_obj(data))]
+    if kind == "dae":
+        return [Triangles(corners, colour) for corners, colour in collada(data, path)]
+    raise FormatError(f"meshes of the kind .{kind[:10]} are not read; .stl, .obj and .dae are", path)
+
+
 def _stl(data: bytes) -> Array:
     """The triangles of an STL file: binary if its length says so, otherwise text."""
     count = int.from_bytes(data[80:84], "little")
     if len(data) >= 84 and len(data) >= 84 + 50 * count and (count or not data.lstrip().startswith(b"solid")):
+        within(count, MAX_TRIANGLES, "triangles")
         return np.frombuffer(data, _STL, count, 84)["corners"].astype(np.float64)
-    words = [line.split()[1:4] for line in data.splitlines() if line.lstrip()[:6].lower() == b"vertex"]
-    if len(words) % 3:
+    places = array("d")
+    for line in _VERTEX.finditer(b"\n" + data):
+        places.extend(_place(line[1]))
+        within(len(places) // 9, MAX_TRIANGLES, "triangles")
+    if len(places) % 9:
         raise ValueError("its vertices do not come in threes")
-    return np.array(words, dtype=np.float64).reshape(-1, 3, 3)
+    return np.asarray(places, dtype=np.float64).reshape(-1, 3, 3)
 
 
 def _obj(data: bytes) -> Array:
     """The triangles of an OBJ file; a face of more than three vertices becomes a triangle fan."""
-    vertices: list[list[bytes]] = []
-    faces: list[tuple[int, int, int]] = []
-    for line in data.splitlines():
-        words = line.split()
-        if not words:
+    places, faces = array("d"), array("q")
+    for line in _PART.finditer(b"\n" + data):
+        if line[1] == b"v":
+            places.extend(_place(line[2]))
+            within(len(places) // 3, MAX_VERTICES, "vertices")
             continue
-        if words[0] == b"v":
-            vertices.append(words[1:4])
-        elif words[0] == b"f":
-            corners = [int(word.partition(b"/")[0]) for word in words[1:]]
-            corners = [corner - 1 if corner > 0 else len(vertices) + corner for corner in corners]
-            faces += [(corners[0], b, c) for b, c in pairwise(corners[1:])]
-    places: NDArray[np.float64] = np.array(vertices, dtype=np.float64).reshape(-1, 3)
-    index = np.array(faces, dtype=np.int64).reshape(-1, 3)
-    if index.size and not 0 <= index.min() <= index.max() < len(places):
+        words = line[2].split(None, MAX_CORNERS)
+        within(len(words), MAX_CORNERS, "corners in a face")
+        count = len(places) // 3
+        corners = [int(word.partition(b"/")[0]) for word in words]
+        corners = [corner - 1 if corner > 0 else count + corner for corner in corners]
+        for b, c in pairwise(corners[1:]):
+            faces.extend((corners[0], b, c))
+        within(len(faces) // 3, MAX_TRIANGLES, "triangles")
+    vertices = np.asarray(places, dtype=np.float64).reshape(-1, 3)
+    index = np.asarray(faces, dtype=np.int64).reshape(-1, 3)
+    if index.size and not 0 <= index.min() <= index.max() < len(vertices):
         raise ValueError("a face has a corner that is not there")
-    return places[index]
+    return vertices[index]
+
+
+def _place(words: bytes) -> tuple[float, float, float]:
+    """The first three numbers of a line."""
+    first = words.split(None, 3)[:3]
+    if len(first) < 3:
+        raise ValueError("a vertex has fewer than three coordinates")
+    return float(first[0]), float(first[1]), float(first[2])
