@@ -19,6 +19,8 @@ from PIL import Image
 from scipy.spatial.transform import Rotation
 
 import linkwork as lw
+from linkwork.plain import one_line
+from test_plain import HOSTILE, hostile
 from test_show import resting_on_a_point
 
 CHROMIUM = next(
@@ -74,6 +76,12 @@ def matrix(wxyz: Any) -> np.ndarray:
     """The rotation of a quaternion."""
     w, *xyz = wxyz
     return np.asarray(Rotation.from_quat([*xyz, w]).as_matrix())
+
+
+def seen(camera: Any, place: np.ndarray, wide: float, high: float) -> np.ndarray:
+    """The pixel at which a camera of the live view sees a place (3,)."""
+    x, y, far = (place - camera.position) @ matrix(camera.wxyz)
+    return 0.5 * np.array([wide, high]) + 0.5 * high / np.tan(0.5 * camera.fov) * np.array([x, y]) / far
 
 
 def coloured(picture: np.ndarray) -> int:
@@ -158,11 +166,8 @@ def test_a_live_view_plays_a_motion_and_its_sliders_move_a_model(browser: Any) -
         (client,) = view._server.get_clients().values()
         label = page.page.locator("#linkwork-name")
         link = lw.forward_kinematics(model, swing.q[-1], ["body2"])[0]
-        seen = (link[:3, 3] - 0.5 * link[:3, 2] + view._actors[0].aside - client.camera.position) @ matrix(
-            client.camera.wxyz
-        )
-        middle = 0.5 * np.array([640.0, 300.0])
-        page.page.mouse.move(*(middle + middle[1] / np.tan(0.5 * client.camera.fov) * seen[:2] / seen[2]))
+        place = link[:3, 3] - 0.5 * link[:3, 2] + view._actors[0].aside
+        page.page.mouse.move(*seen(client.camera, place, 640.0, 300.0))
         page.until(lambda: label.is_visible() and label.inner_text() == "body2")
         page.page.mouse.move(10, 290)
         page.until(lambda: not label.is_visible())
@@ -173,3 +178,72 @@ def test_a_live_view_plays_a_motion_and_its_sliders_move_a_model(browser: Any) -
         assert all(url.startswith((view.url, "data:", "blob:")) for url in page.asked), page.asked
         asked = "paths => Promise.all(paths.map(path => fetch(path).then(answer => answer.status)))"
         assert page.page.evaluate(asked, ["/..%2f..%2f__init__.py", "/%2e%2e/%2e%2e/etc/passwd", "/a"]) == [404] * 3
+
+
+def untouched(page: Page, url: str) -> None:
+    """Nothing of a name has become an element or a script, and nothing was requested for one."""
+    assert page.page.evaluate("window.hacked") is None and len(page.page.frames) == 1
+    made = "iframe, [srcdoc], [onerror], [onload], img[src='x'], a[href*='javascript'], img[src*='picture'], strong, em"
+    assert page.page.locator(made).count() == 0
+    assert all(asked.startswith((url, "data:", "blob:")) for asked in page.asked), page.asked
+    assert not any(word in asked for asked in page.asked for word in ("127.0.0.1:9/", "picture.png", "/x"))
+    assert not page.errors
+
+
+def test_a_saved_page_shows_hostile_names_as_text(browser: Any, tmp_path: Path) -> None:
+    model = hostile()
+    path = lw.save_html(model, tmp_path / "names.html", frames=[f"{name} frame" for name in HOSTILE])
+    page = Page(browser, path.as_uri())
+    page.until(lambda: page.page.evaluate("!!window.linkwork && linkwork.drawn > 0"))
+    assert page.page.title() == page.page.inner_text("#title") == one_line(model.name)
+    shown = (
+        "names => names.map(name => { linkwork.picture.named = () => name; linkwork.name({clientX: 1, clientY: 1}); "
+    )
+    shown += "return document.getElementById('name').innerText; })"
+    names = page.page.evaluate("linkwork.scene.moving.map(part => part.name)")
+    assert set(map(one_line, HOSTILE)) < set(names) and page.page.evaluate(shown, names) == names
+    untouched(page, path.as_uri())
+
+
+def test_the_live_view_shows_hostile_names_as_text(browser: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names, shown by everything that a user can open or click, run nothing, request nothing and have no file read."""
+    handles = pytest.importorskip("viser._gui_handles")
+    read = list[str]()
+
+    def data_url(url: str, _: object) -> str:
+        read.append(url)
+        return url
+
+    monkeypatch.setattr(handles, "_get_data_url", data_url)
+    names = [HOSTILE[k] for k in (0, 2, 3, 4, 5, 12, 13)]
+    model = hostile(names)
+    with lw.show(model, browser=False) as view:
+        page = Page(browser, view.url, width=640, height=300)
+        title = one_line(model.name)
+        page.until(lambda: page.page.get_by_text(f"Joints of {title}", exact=True).count())
+        assert page.page.get_by_text(title, exact=True).count()  # of the panel
+        for name in names:
+            assert page.page.get_by_text(f"{one_line(name)} joint", exact=True).count(), name
+        picked = page.page.locator("input[disabled]")
+        (client,) = page.until(lambda: list(view._server.get_clients().values()))
+        links = lw.forward_kinematics(model, view._actors[0].q, names)
+        label = page.page.locator("#linkwork-name")
+        for body, (name, link) in enumerate(zip(names, links, strict=True), 1):
+            if body in (1, 3):  # the others are shown by the same fields, without the time that a picture takes
+                page.page.mouse.move(*seen(client.camera, link[:3, 3] - [0.0, 0.0, 0.5], 640.0, 300.0))
+                page.until(lambda name=name: label.is_visible() and label.text_content() == one_line(name))  # type: ignore[misc]
+                page.page.mouse.down()
+                page.page.mouse.up()
+            else:
+                view._pick(view._actors[0], body)
+            page.until(lambda name=name: picked.input_value() == f"{one_line(name)} of {title}")  # type: ignore[misc]
+        page.page.get_by_label("names", exact=True).click()
+        page.page.get_by_label("operational inertia").click()
+        options = page.page.get_by_role("option")
+        labels = ("nowhere (frame)" if name == "nowhere" else one_line(name) for name in model.frame_names[1:])
+        assert options.all_text_contents() == ["nowhere", *labels]
+        options.filter(has_text=f"{one_line(HOSTILE[0])} frame").click()
+        page.until(lambda: view._actors[0].point == f"{HOSTILE[0]} frame")
+        untouched(page, view.url)
+        page.page.evaluate("fetch('/none').then(answer => answer.text())")  # uses a connection that a server waits for
+    assert read == []

@@ -115,7 +115,7 @@ def test_the_tree_is_what_the_command_line_prints(capsys: pytest.CaptureFixture[
 
 def test_a_notebook_shows_the_tree() -> None:
     page = MODEL._repr_html_()
-    assert page.startswith("<table>") and html.escape("robot <b>") in page and "<b>" not in page
+    assert page.startswith("<table ") and html.escape("robot <b>") in page and "<b>" not in page
     assert page.count("<tr>") == 2 + len(MODEL.bodies)
     assert all(name in page for name in (*MODEL.body_names, *MODEL.joint_names, "spherical", "-0.5 to 0.5"))
 

@@ -9,6 +9,7 @@ from typing import Any
 from linkwork.arguments import file_path
 from linkwork.errors import ArgumentError, MissingExtraError
 from linkwork.files import replacing
+from linkwork.plain import one_line
 
 
 def figure(width: float, height: float) -> Any:
@@ -20,6 +21,18 @@ def figure(width: float, height: float) -> Any:
         raise MissingExtraError("pictures need matplotlib: pip install 'linkwork[plot]'") from None
     matplotlib.rcParams["svg.hashsalt"] = "linkwork"  # equal pictures give equal files
     return module.Figure(figsize=(width, height), layout="constrained")
+
+
+def put(artist: Any, text: str) -> None:
+    """Give a matplotlib text its words, to be shown as they stand: a name such as "$x^$" is no formula."""
+    artist.set(text=one_line(text), parse_math=False, usetex=False)
+
+
+def legend(axes: Any, **options: Any) -> None:
+    """A legend of all lines with their labels as they stand; matplotlib would leave out those that begin with _."""
+    box = axes.legend(axes.lines, [" "] * len(axes.lines), **options)
+    for entry, line in zip(box.get_texts(), axes.lines, strict=True):
+        put(entry, line.get_label())
 
 
 def write(figure: Any, path: str | Path, dpi: float | str = 120, **options: Any) -> Path:

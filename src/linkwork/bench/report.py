@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from linkwork.bench.first_call import PARTS
+from linkwork.plain import as_markdown
 
 Rows = list[list[str]]
 
@@ -38,35 +39,33 @@ SHORT = {
 
 def print_report(data: dict[str, Any], console: Console) -> None:
     for line in header(data):
-        console.print(line, markup=False)
+        console.print(line)
     for model in data["models"]:
         base = ", floating base" if model["floating_base"] else ""
-        console.print(
-            f"\n{model['name']}: {model['bodies']} bodies, {model['nv']} degrees of freedom{base}", markup=False
-        )
+        console.print(f"\n{model['name']}: {model['bodies']} bodies, {model['nv']} degrees of freedom{base}")
         for reason in model["absent"].values():
-            console.print(reason, markup=False)
+            console.print(reason)
         _print(console, *model_table(model, list(data["notes"]), data["settings"]["small"]))
-        console.print("batches on one thread, a state; in brackets into the caller's array", markup=False)
+        console.print("batches on one thread, a state; in brackets into the caller's array")
         _print(console, *size_table([model], data["settings"]))
         _print(console, *first_call_table(model))
     if data["threads"]:
-        console.print(f"\n{THREADS}", markup=False)
+        console.print(f"\n{THREADS}")
         _print(console, *thread_table(data))
     if data.get("rollouts"):
-        console.print("\nRollouts on a fixed base, one thread: a step of one trajectory", markup=False)
+        console.print("\nRollouts on a fixed base, one thread: a step of one trajectory")
         _print(console, *rollout_table(data))
         _print(console, *simulation_table(data))
     if data["chains"]:
-        console.print("\nForward dynamics of chains of revolute joints, one thread: time of a joint", markup=False)
+        console.print("\nForward dynamics of chains of revolute joints, one thread: time of a joint")
         _print(console, *chain_table(data))
         for chain in data["chains"]:
             for reason in chain["absent"].values():
-                console.print(f"chain of {chain['n']}: {' '.join(reason.split())}", markup=False)
+                console.print(f"chain of {chain['n']}: {' '.join(reason.split())}")
     if data["targets"]:
-        console.print("\nTargets", markup=False)
+        console.print("\nTargets")
         _print(console, *target_table(data))
-    console.print(f"\n{FOOTNOTE}", markup=False)
+    console.print(f"\n{FOOTNOTE}")
 
 
 def header(data: dict[str, Any]) -> list[str]:
@@ -299,7 +298,7 @@ def markdown(data: dict[str, Any]) -> str:
 
 
 def _markdown_table(heading: list[str], lines: Iterable[list[str]]) -> str:
-    rows = [heading, ["---"] * len(heading), *([cell.replace("*", "\\*") for cell in line] for line in lines)]
+    rows = [heading, ["---"] * len(heading), *(list(map(as_markdown, line)) for line in lines)]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
@@ -309,7 +308,7 @@ def _print(console: Console, heading: list[str], lines: Rows) -> None:
         table.add_column(name, justify="left" if k == 0 else "right", no_wrap=True)
     for line in lines:
         table.add_row(*line)
-    console.print(table, markup=False)
+    console.print(table)
 
 
 def duration(seconds: float) -> str:

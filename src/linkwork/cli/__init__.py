@@ -17,7 +17,7 @@ from rich.console import Console
 
 from linkwork.cli import bench, cache, count, demo, doctor, draw, info, reproduce, robots, view
 from linkwork.errors import LinkworkError
-from linkwork.model.describe import WIDTH
+from linkwork.plain import console, lines
 
 
 class Command(Protocol):
@@ -58,17 +58,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("always")
             warnings.showwarning = _one_line
-            code: int = options.run(options, Console(highlight=False, width=WIDTH))
+            code: int = options.run(options, console())
         sys.stdout.flush()
     except LinkworkError as error:
-        sys.stderr.write(f"linkwork: {error}\n")
+        sys.stderr.write(f"linkwork: {lines(str(error))}\n")
         return 2
     except BrokenPipeError:  # the reader, head for instance, has closed the pipe
         # The rest of the buffer must not raise again when the interpreter exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:  # a file cannot be read or written; the message names it
-        sys.stderr.write(f"linkwork: {error}\n")
+        sys.stderr.write(f"linkwork: {lines(str(error))}\n")
         return 2
     except KeyboardInterrupt:
         sys.stderr.write("linkwork: interrupted\n")
@@ -77,4 +77,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _one_line(message: Warning | str, *_: object, **__: object) -> None:
-    sys.stderr.write(f"linkwork: warning: {message}\n")
+    sys.stderr.write(f"linkwork: warning: {lines(str(message))}\n")

@@ -80,7 +80,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         pages.put(options.write, NAME, markdown(data))
         sys.stderr.write(f"linkwork: wrote {options.write}\n")
     if options.markdown:
-        console.print(markdown(data), markup=False, soft_wrap=True)
+        console.print(markdown(data), soft_wrap=True)
     else:
         print_report(data, console)
     return 0

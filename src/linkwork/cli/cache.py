@@ -27,9 +27,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.file.write(json.dumps(data) + "\n")
         return 0
     if folder is None:
-        console.print(f"compiled code is not kept: {cache.obstacle()}", markup=False)
+        console.print(f"compiled code is not kept: {cache.obstacle()}")
         return 0
     if options.clear:
-        console.print(f"removed {removed} files", markup=False)
-    console.print(f"{folder}: {len(sizes)} files, {sum(sizes)} bytes", markup=False)
+        console.print(f"removed {removed} files")
+    console.print(f"{folder}: {len(sizes)} files, {sum(sizes)} bytes")
     return 0

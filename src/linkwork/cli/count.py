@@ -17,6 +17,7 @@ from linkwork.engine.spaces import SPACES
 from linkwork.errors import UnknownNameError
 from linkwork.model import WORLD, Frame, Model
 from linkwork.model.describe import summary
+from linkwork.plain import one_line
 
 NAME = "count"
 HELP = "count the operations of every algorithm on a mechanism, all its geometry and inertias folded in"
@@ -59,9 +60,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
         data = {"model": model.name, "frame": frame.name, "counts": counts, "not_counted": left}
         console.file.write(json.dumps(data) + "\n")
         return 0
-    console.print(summary(model), markup=False)
+    console.print(summary(model))
     console.print(_table(counts))
-    console.print(f"\nFor one state without external forces, and of frames only {frame.name}.", markup=False)
+    console.print(f"\nFor one state without external forces, and of frames only {one_line(frame.name)}.")
     if left:
         console.print(f"Not counted for {len(model.bodies)} bodies unless asked for by --method: {', '.join(left)}")
     return 0

@@ -29,7 +29,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     scene = demo.scene()
     body = scene.model
-    console.print(f"{body.name}: {len(body.bodies)} bodies, {body.nv} degrees of freedom, two welds", markup=False)
+    console.print(f"{body.name}: {len(body.bodies)} bodies, {body.nv} degrees of freedom, two welds")
     with saying() as say:
         say("simulating")
         motion, found = demo.measure(scene, demo.Settings.quick() if options.quick else None)
@@ -41,5 +41,5 @@ def run(options: argparse.Namespace, console: Console) -> int:
         say("drawing")
         files = [file, *demo.draw(scene, motion, data, options.out, moving=not options.quick)]
     good = demo.summarise(data["numbers"], console)
-    console.print(f"wrote {', '.join(path.name for path in files)} into {options.out}", markup=False)
+    console.print(f"wrote {', '.join(path.name for path in files)} into {options.out}")
     return 0 if good else 1

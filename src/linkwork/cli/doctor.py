@@ -28,7 +28,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if options.json:
         console.file.write(json.dumps({**asdict(report), "works": report.works}) + "\n")
     else:
-        console.print(str(report), markup=False)
+        console.print(str(report))
     return 0 if report.works else 1
 
 
@@ -39,5 +39,5 @@ def _apart(as_json: bool, console: Console) -> int:
     console.file.write(done.stdout)
     if done.returncode in (0, 1, 2):
         return done.returncode
-    console.print(f"machine code ended the process (code {done.returncode}).\n{ADVICE}", markup=False)
+    console.print(f"machine code ended the process (code {done.returncode}).\n{ADVICE}")
     return 1

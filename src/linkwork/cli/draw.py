@@ -15,6 +15,7 @@ from linkwork.dynamics.kinematics import neutral, random_state
 from linkwork.errors import ArgumentError
 from linkwork.files import harmless
 from linkwork.model import Model
+from linkwork.plain import one_line
 from linkwork.viewer import draw
 from linkwork.viewer.camera import VIEW
 
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     frames = [name for name in options.frames.split(",") if name]
     path = options.out or _free(Path(f"{harmless(model.name)}.png"), options.force)
     draw(model, configuration(model, options.q, options.seed), frames=frames, view=tuple(options.view), path=path)
-    console.print(f"{path}: {model.name}, {len(model.bodies)} bodies", markup=False)
+    console.print(f"{path}: {one_line(model.name)}, {len(model.bodies)} bodies")
     return 0
 
 

@@ -28,7 +28,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if options.json:
         console.file.write(json.dumps(as_data(model), ensure_ascii=False) + "\n")
     else:
-        console.print(summary(model), markup=False)
+        console.print(summary(model))
         console.print(as_table(model, options.most))
     return 0
 

@@ -47,6 +47,6 @@ def run(options: argparse.Namespace, console: Console) -> int:
         if options.page:
             pages.put(options.page, name, text)
         if options.page or name == "claims":
-            console.print(f"\n{text}", markup=False, soft_wrap=True)
-    console.print(f"\nwrote {len(files)} files into {folder}", markup=False)
+            console.print(f"\n{text}", soft_wrap=True)
+    console.print(f"\nwrote {len(files)} files into {folder}")
     return 0

@@ -6,10 +6,10 @@ import argparse
 import json
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from linkwork.formats.robots import ADVICE, robots
+from linkwork.plain import one_line
 
 NAME = "robots"
 HELP = "list the robots that can be loaded by name"
@@ -26,12 +26,12 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.file.write(json.dumps(data, ensure_ascii=False) + "\n")
         return 0
     if not found:
-        console.print(f"There are none: {ADVICE}.", markup=False)
+        console.print(f"There are none: {ADVICE}.")
         return 0
     table = Table(box=None, pad_edge=False)
     for heading in ("robot", "of", "file"):
         table.add_column(heading)
     for robot in found:
-        table.add_row(escape(robot.name), robot.source, escape(robot.path.name))
+        table.add_row(*map(one_line, (robot.name, robot.source, robot.path.name)))
     console.print(table)
     return 0

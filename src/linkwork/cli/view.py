@@ -40,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, console: Console) -> int:
     shown = [_found(text, options) for text in options.what]
     view = show(shown, shapes=options.shapes, roots=options.root, port=options.port, browser=not options.no_browser)
-    console.print(f"{view.url} shows {', '.join(options.what)}; Ctrl-C ends it", markup=False)
+    console.print(f"{view.url} shows {', '.join(options.what)}; Ctrl-C ends it")
     console.file.flush()
     view.wait()
     return 0

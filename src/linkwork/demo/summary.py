@@ -44,5 +44,5 @@ def summarise(numbers: dict[str, Any], console: Console) -> bool:
     console.print(table)
     results = checks(numbers)
     for what, (good, words) in results.items():
-        console.print(f"{'ok' if good else 'FAILED'}: {what}: {words}", markup=False)
+        console.print(f"{'ok' if good else 'FAILED'}: {what}: {words}")
     return all(good for good, _ in results.values())

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import html
 import io
 import math
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from linkwork.model.model import WORLD, Body, Model
+from linkwork.plain import as_html as escaped
+from linkwork.plain import console, one_line
 
 
 def as_data(model: Model) -> dict[str, Any]:
@@ -47,7 +46,7 @@ def as_data(model: Model) -> dict[str, Any]:
 def summary(model: Model) -> str:
     """One line: number of bodies, mass, degrees of freedom, depth."""
     return (
-        f"{model.name}: {len(model.bodies)} bodies, {model.mass:.6g} kg, {model.nv} degrees of freedom"
+        f"{one_line(model.name)}: {len(model.bodies)} bodies, {model.mass:.6g} kg, {model.nv} degrees of freedom"
         f" (nq {model.nq}), depth {model.depth}"
     )
 
@@ -55,9 +54,6 @@ def summary(model: Model) -> str:
 DEEPEST_DRAWN = 30
 """A deeper tree is listed with a column of parents instead: its indentation would be too wide."""
 
-
-WIDTH = 10_000
-"""Wider than any table, so that no row is wrapped: a wrapped tree cannot be read, or searched with grep."""
 _NUMBERS = ("mass kg", "range", "effort")
 
 
@@ -68,15 +64,15 @@ def as_table(model: Model, most: int) -> Table:
     for heading in headings:
         table.add_column(heading, justify="right" if heading in _NUMBERS else "left")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*row)
     return table
 
 
 def as_text(model: Model, most: int) -> str:
     """The summary and the tree."""
-    console = Console(file=io.StringIO(), width=WIDTH, highlight=False, color_system=None)
-    with console.capture() as captured:
-        console.print(as_table(model, most))
+    plain = console(file=io.StringIO(), color_system=None)
+    with plain.capture() as captured:
+        plain.print(as_table(model, most))
     lines = [summary(model), *(line.rstrip() for line in captured.get().splitlines())]
     return "\n".join(lines)
 
@@ -89,13 +85,15 @@ def as_html(model: Model, most: int) -> str:
     def line(tag: str, cells: list[str]) -> str:
         sides = ("right" if number else "left" for number in right)
         return "".join(
-            f'<{tag} style="text-align:{side};white-space:pre">{html.escape(cell)}</{tag}>'
+            f'<{tag} style="text-align:{side};white-space:pre">{escaped(cell)}</{tag}>'
             for cell, side in zip(cells, sides, strict=False)
         )
 
     body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
     head = f"<thead><tr>{line('th', headings)}</tr></thead>"
-    return f"<table><caption>{html.escape(summary(model))}</caption>{head}<tbody>{body}</tbody></table>"
+    # A notebook looks for formulas in HTML, but not in these classes.
+    table = '<table class="tex2jax_ignore mathjax_ignore">'
+    return f"{table}<caption>{escaped(summary(model))}</caption>{head}<tbody>{body}</tbody></table>"
 
 
 def _cells(model: Model, most: int) -> tuple[list[str], list[list[str]]]:
@@ -112,9 +110,9 @@ def _cells(model: Model, most: int) -> tuple[list[str], list[list[str]]]:
         body = model.bodies[index - 1]
         rows.append(
             [
-                prefix + body.name,
-                *([] if drawn else [names[body.parent]]),
-                body.joint_name,
+                prefix + one_line(body.name),
+                *([] if drawn else [one_line(names[body.parent])]),
+                one_line(body.joint_name),
                 body.joint.describe(),
                 f"{body.inertia.mass:.4g}",
                 _range(body),
@@ -149,7 +147,7 @@ def _extra_frames(model: Model) -> dict[int, str]:
     for frame in model.frames:
         if frame.name not in own and frame.kind != "joint":
             named.setdefault(frame.body, []).append(frame.name)
-    return {body: ", ".join(names) for body, names in named.items()}
+    return {body: ", ".join(map(one_line, names)) for body, names in named.items()}
 
 
 def _range(body: Body) -> str:

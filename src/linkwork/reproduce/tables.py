@@ -10,7 +10,7 @@ from rich.table import Table
 
 
 def title(console: Console, text: str) -> None:
-    console.print(f"\n{text}", style="bold", markup=False)
+    console.print(f"\n{text}", style="bold")
 
 
 def over(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import ArgumentError, MissingExtraError, shown
 from linkwork.model.model import Model
-from linkwork.pictures import figure, write
+from linkwork.pictures import figure, legend, put, write
 
 if TYPE_CHECKING:
     from linkwork.simulation.trajectory import Trajectory
@@ -63,13 +63,13 @@ def plot(trajectory: Trajectory, joints: Any, path: str | Path | None) -> Any:
     last.set_title(f"energy (J), potential from {low:.4g} J", fontsize=9, loc="left")
     last.legend(fontsize=7)
     if 0 < len(panels.flat[0].lines) <= 12:
-        panels.flat[0].legend(fontsize=7)
+        legend(panels.flat[0], fontsize=7)
     for axes in panels.flat:
         axes.grid(True, alpha=0.3)
         axes.tick_params(labelsize=7)
     for axes in panels[-1]:
         axes.set_xlabel("t (s)", fontsize=8)
-    picture.suptitle(model.name, fontsize=10)
+    put(picture.suptitle("", fontsize=10), model.name)
     if path is not None:
         write(picture, path)
     return picture

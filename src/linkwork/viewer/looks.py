@@ -16,6 +16,7 @@ from linkwork.errors import ArgumentError, FormatError, LinkworkWarning, shown
 from linkwork.joints import Joint
 from linkwork.model.geometry import Geometry
 from linkwork.model.model import WORLD, Model
+from linkwork.plain import one_line
 from linkwork.viewer.mesh import (
     Mesh,
     box,
@@ -62,7 +63,8 @@ class Looks:
         self, model: Model, boxes: Mapping[int, Array], joints: bool = True, roots: Roots = (), most: int = 1_000_000
     ) -> None:
         self.model, self.skeleton = model, Skeleton(model)
-        self.names = (WORLD, *model.body_names)
+        self.names = tuple(map(one_line, (WORLD, *model.body_names)))
+        """Of the bodies, the world first, as they are shown."""
         self._boxes, self._joints, self._most = boxes, joints, most
         self._roots = [os.fspath(root) for root in roots]
         self._paths: dict[tuple[str, str], str | None] = {}

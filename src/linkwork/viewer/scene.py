@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.dynamics.arguments import Array
+from linkwork.pictures import put
 from linkwork.viewer.camera import Camera
 from linkwork.viewer.shapes import CIRCLE, box_faces, hull, rounded
 from linkwork.viewer.skeleton import Part, Skeleton
@@ -162,7 +163,7 @@ class Scene:
             axes.add_collection(lines)
         for place, label in self._labels:
             x, y, _ = self.camera.see(place)
-            axes.annotate(label, (x, y), (5, 5), textcoords="offset points", fontsize=7, zorder=5)
+            put(axes.annotate("", (x, y), (5, 5), textcoords="offset points", fontsize=7, zorder=5), label)
         axes.set_xlim(left, right)
         axes.set_ylim(bottom, top)
 

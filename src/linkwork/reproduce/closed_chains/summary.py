@@ -25,4 +25,4 @@ def summarise(data: dict[str, Any], console: Console) -> None:
     for name, heading in HEADINGS.items():
         if name in found:
             title(console, heading)
-            console.print(found[name], markup=False, soft_wrap=True)
+            console.print(found[name], soft_wrap=True)

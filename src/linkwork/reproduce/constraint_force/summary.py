@@ -13,13 +13,13 @@ from linkwork.reproduce.tables import over, title
 
 def summarise(data: dict[str, Any], console: Console) -> None:
     """Print the data of the figures as numbers."""
-    console.print(f"{data['lanes']} lanes, {data['threads']} threads", markup=False)
+    console.print(f"{data['lanes']} lanes, {data['threads']} threads")
     for name, found in data["times"].items():
         title(console, f"{TITLES[name]}: ns of a state for each link")
         over(console, "links", found["links"], _each(found["seconds"], found["links"]), lambda x: f"{x * 1e9:.1f}")
         title(console, f"{TITLES[name]}: times as fast as articulated bodies")
         over(console, "links", found["links"], _ratios(found["seconds"]), lambda x: f"{x:.2f}")
-    console.print("- was not measured, or its result was off by more than 1e-8", markup=False)
+    console.print("- was not measured, or its result was off by more than 1e-8")
     for name, found in data.get("pieces", {}).items():
         title(console, f"{TITLES[name]}, {found['links']} links: µs of a state")
         over(
@@ -40,7 +40,7 @@ def summarise(data: dict[str, Any], console: Console) -> None:
     links = data["settings"]["operations"]
     for name, rows in data["operations"].items():
         text = ", ".join(f"{method} {row['folded']} ({row['written']})" for method, row in rows.items())
-        console.print(f"{TITLES[name]}, {links} links, operations folded (as written): {text}", markup=False)
+        console.print(f"{TITLES[name]}, {links} links, operations folded (as written): {text}")
     _gains(data["gains"], console)
     found = data["branches"]
     title(console, "side branches of log₂ N links on every link of a chain")
@@ -50,7 +50,7 @@ def summarise(data: dict[str, Any], console: Console) -> None:
     counts = {"branched": found["bodies"], "plain": found["links"]}
     columns |= {f"work a body, {name}": _each({name: line}, counts[name])[name] for name, line in found["work"].items()}
     over(console, "links", found["links"], columns, lambda x: f"{x:.0f}")
-    console.print(f"largest difference from articulated bodies: {max(found['difference']):.0e}", markup=False)
+    console.print(f"largest difference from articulated bodies: {max(found['difference']):.0e}")
     _claim(data["claim"], data["bias"], console)
     for case in data["rounding"].values():
         title(console, f"error: {case['label']}")
@@ -102,4 +102,4 @@ def _gains(gains: list[dict[str, Any]], console: Console) -> None:
                 columns[f"{found['links']} links, {what}"] = {p: f"{gain:.2f} ({m:.0%})" for p, gain, m in cells}
         counts = max((list(column) for column in columns.values()), key=len)
         over(console, "processors", counts, {name: [c.get(p) for p in counts] for name, c in columns.items()}, str)
-    console.print("in parentheses: what part of the path that decides the time are messages", markup=False)
+    console.print("in parentheses: what part of the path that decides the time are messages")

@@ -39,7 +39,7 @@ def summarise(data: dict[str, Any], console: Console) -> None:
         title(console, f"{name}: the fastest for a number of links and points")
         columns = {f"{n} links": [row[k] for row in found["fastest"]] for k, n in enumerate(found["links"])}
         over(console, "points", found["points"], columns, str)
-    console.print("- was not measured, or its result was off by more than 1e-8", markup=False)
+    console.print("- was not measured, or its result was off by more than 1e-8")
 
 
 def _growth(data: dict[str, Any], console: Console) -> None:
@@ -53,7 +53,7 @@ def _growth(data: dict[str, Any], console: Console) -> None:
         thirds = fan["operations"][method]
         for _ in range(3):
             thirds = [b - a for a, b in pairwise(thirds)]
-        console.print(f"{method}: {text}; third differences over the points of the fan {thirds}", markup=False)
+        console.print(f"{method}: {text}; third differences over the points of the fan {thirds}")
 
 
 def _visits(data: dict[str, Any], console: Console) -> None:
@@ -63,9 +63,7 @@ def _visits(data: dict[str, Any], console: Console) -> None:
         title(console, f"binary tree of {links} links, {points} points: what the points add, operations as written")
         for method, row in added.items():
             visited = sum(count > 0 for count in row)
-            console.print(
-                f"{method}: {sum(row)} at {visited} links, {pairs[method]} at points and pairs of them", markup=False
-            )
+            console.print(f"{method}: {sum(row)} at {visited} links, {pairs[method]} at points and pairs of them")
 
 
 def _humanoid(data: dict[str, Any], servo: dict[str, float], console: Console) -> None:
@@ -77,14 +75,11 @@ def _humanoid(data: dict[str, Any], servo: dict[str, float], console: Console) -
             f"{what} {_micro(time)} µs ({paper['seconds'] / time:.0f} times)" for what, time in times.items()
         )
         total = {form: sum(row["inertia"][form].values()) for form in ("folded", "written")}
-        console.print(f"{method}: {text}; {total['folded']} operations ({total['written']} as written)", markup=False)
-    console.print("times: as often as this goes into the paper's 1 ms", markup=False)
+        console.print(f"{method}: {text}; {total['folded']} operations ({total['written']} as written)")
+    console.print("times: as often as this goes into the paper's 1 ms")
     for what, time in servo.items():
         rate = 1.0 / time
-        console.print(
-            f"servo, {what}: {_micro(time)} µs, {rate:.0f} Hz, {rate / paper['hertz']:.0f} times the paper's",
-            markup=False,
-        )
+        console.print(f"servo, {what}: {_micro(time)} µs, {rate:.0f} Hz, {rate / paper['hertz']:.0f} times the paper's")
 
 
 def _many_points(runs: list[dict[str, Any]], console: Console) -> None:
@@ -94,8 +89,7 @@ def _many_points(runs: list[dict[str, Any]], console: Console) -> None:
         console.print(
             f"law {_micro(control)} µs, {1.0 / control:.0f} Hz, of which Λ⁻¹ {_micro(inverse)} µs; "
             f"in {run['simulated']} s of simulation points are off by {1e6 * run['off']:.0f} µm at most, "
-            f"the feet moved by {1e6 * run['feet']:.1f} µm",
-            markup=False,
+            f"the feet moved by {1e6 * run['feet']:.1f} µm"
         )
 
 

@@ -16,8 +16,7 @@ def summarise(data: dict[str, Any], console: Console) -> None:
         console.print(
             f"{name} chain, 30 DoF: {swing['times'][-1]:.2f} s in steps of {swing['step'] * 1e3:g} ms, "
             f"energy drifts by {swing['drift']:.1e} of the largest kinetic energy, "
-            f"{swing['largest_kinetic_energy']:.0f} J",
-            markup=False,
+            f"{swing['largest_kinetic_energy']:.0f} J"
         )
     times = data["times"]
     for heading, table in (
@@ -28,7 +27,7 @@ def summarise(data: dict[str, Any], console: Console) -> None:
     ):
         title(console, heading)
         over(console, "DoF", table["dof"], table["seconds"], lambda x: f"{x * 1e6:.2f}")
-    console.print("- was not measured, or its result was off by more than 1e-8", markup=False)
+    console.print("- was not measured, or its result was off by more than 1e-8")
     _crossovers(times, console)
     for name, rows in data["counts"]["by_kind"].items():
         title(console, f"operations: {name}")
@@ -36,9 +35,9 @@ def summarise(data: dict[str, Any], console: Console) -> None:
     for name in ("chains", "stars"):
         powers = data["counts"][name]["powers"]
         text = ", ".join(f"{method} {power:.2f}" for method, power in powers.items())
-        console.print(f"\noperations on {name} grow at the end as the power of the size: {text}", markup=False)
+        console.print(f"\noperations on {name} grow at the end as the power of the size: {text}")
         for method, at in data["counts"][name]["crossover_dof"].items():
-            console.print(f"{name}, operations: {method} {_where(at)} unit vector", markup=False)
+            console.print(f"{name}, operations: {method} {_where(at)} unit vector")
     for kind in ("over_size", "over_ratio"):
         for case in data["rounding"][kind].values():
             title(console, f"error: {case['label']}")
@@ -52,7 +51,7 @@ def _crossovers(times: dict[str, Any], console: Console) -> None:
         ("stars, code for one star", times["stars"]["specialised"]),
     ):
         for method, at in found["crossovers"].items():
-            console.print(f"{label}, time: {method} {_where(at)} unit vector", markup=False)
+            console.print(f"{label}, time: {method} {_where(at)} unit vector")
 
 
 def _where(at: float | None) -> str:

@@ -11,6 +11,7 @@ from linkwork.dynamics.dynamics import centre_of_mass
 from linkwork.dynamics.operational import operational_inertia_inverse
 from linkwork.joints import Planar
 from linkwork.model.model import Model, Point
+from linkwork.plain import one_line
 from linkwork.viewer.forces import FORCES
 from linkwork.viewer.looks import Looks
 from linkwork.viewer.mesh import Mesh, arrow, ellipsoid, rgba, sphere
@@ -137,7 +138,7 @@ class Actor:
             at = f"{self.root}/{index}/{name}"
             mass = solid(body)
             if name == "names":
-                made.append(self.scene.add_label(at, body.name))
+                made.append(self.scene.add_label(at, self.looks.names[index]))
             elif name == "inertia ellipsoids" and mass is not None:
                 mesh = ellipsoid((5.0 / 12.0) ** 0.5 * mass.edges).moved(mass.placement)
                 made.append(self._mesh(at, mesh.coloured(rgba("#8e44ad", 0.45))))
@@ -203,7 +204,7 @@ def sliders_of(model: Model, length: float) -> list[tuple[str, float, float]]:
     for body in model.bodies:
         joint, limits = body.joint, body.limits
         for k in range(joint.nv):
-            name = body.joint_name if joint.nv == 1 else f"{body.joint_name} {k + 1}"
+            name = one_line(body.joint_name) + ("" if joint.nv == 1 else f" {k + 1}")
             turning = (
                 k >= 3 if joint.nv == 6 else k == 2 if isinstance(joint, Planar) else joint.nv == 3 or k in joint.angles
             )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import warnings
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
@@ -18,6 +17,7 @@ from threading import Lock
 from typing import Any
 
 from linkwork.errors import FileError, LinkworkWarning, MissingExtraError
+from linkwork.plain import as_script, one_line
 
 LOOPBACK = "127.0.0.1"
 _NAMES = (LOOPBACK, "localhost", "[::1]")
@@ -40,7 +40,7 @@ def local_server(title: str, names: Sequence[Sequence[str]], port: int = 0) -> A
         contextlib.redirect_stdout(io.StringIO()),
         _own_pages_only(_script(names)),
     ):  # the view prints the messages itself
-        server = Local(host=LOOPBACK, port=port, label=title, verbose=False)
+        server = Local(host=LOOPBACK, port=port, label=one_line(title), verbose=False)
     found = server.get_port()
     if port and found != port:
         stop(server)
@@ -86,8 +86,7 @@ def _own_pages_only(script: bytes) -> Iterator[None]:
 def _script(names: Sequence[Sequence[str]]) -> bytes:
     """The script element of the page; names are escaped so that they cannot end it."""
     text = (resources.files("linkwork.viewer.browser") / "page.js").read_text(encoding="utf-8")
-    known = json.dumps([list(each) for each in names]).replace("<", "\\u003c")
-    return f"<script>\nconst NAMES = {known};\n{text}</script>\n".encode()
+    return f"<script>\nconst NAMES = {as_script([list(each) for each in names])};\n{text}</script>\n".encode()
 
 
 def _with_script(response: Any, script: bytes) -> Any:

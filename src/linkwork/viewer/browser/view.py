@@ -16,6 +16,7 @@ from linkwork.model.all_contacts import Contacts
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Plane
 from linkwork.model.model import WORLD, Model
+from linkwork.plain import one_line
 from linkwork.simulation.trajectory import ARRAYS, Trajectory
 from linkwork.simulation.watching import Seen
 from linkwork.viewer.browser.actor import LAYERS, Actor, sliders_of
@@ -97,12 +98,12 @@ class View:
             for layer in FORCES:  # at least those of the mouse
                 if layer == "external forces" or any(layer in forces.kinds for forces in self._acting):
                     self._add_layer(layer)
-            names = ("nowhere", *self._actors[0].model.frame_names[1:501])
+            frames = _labelled(self._actors[0].model.frame_names[1:501])
             point = gui.add_dropdown(
-                "operational inertia", names, hint="an ellipsoid at a frame: long where it is heavy", order=100
+                "operational inertia", list(frames), hint="an ellipsoid at a frame: long where it is heavy", order=100
             )
-            point.on_update(lambda _: self._each(lambda actor: _inertia(actor, point.value)))
-        self._picked = gui.add_markdown("*click a body to keep its name*")
+            point.on_update(lambda _: self._each(lambda actor: _inertia(actor, frames.get(point.value))))
+        self._picked = gui.add_text("body", "click one to keep its name", disabled=True)
         self._sliders()
 
     def _add_layer(self, layer: str) -> None:
@@ -121,7 +122,7 @@ class View:
         for motion, actor in zip(self._motions, self._actors, strict=True):
             if motion.trajectory is not None or not 0 < actor.model.nv <= _MOST_SLIDERS:
                 continue
-            with self._server.gui.add_folder(f"Joints of {actor.model.name}"):
+            with self._server.gui.add_folder(f"Joints of {one_line(actor.model.name)}"):
                 handles = [
                     self._server.gui.add_slider(name, low, high, (high - low) / 200.0 or 1.0, min(max(0.0, low), high))
                     for name, low, high in sliders_of(actor.model, actor.length)
@@ -148,11 +149,9 @@ class View:
         """Show a body's name when it is clicked, and let it be pulled while a simulation runs."""
         for index, actor in enumerate(self._actors):
             for body, handle in actor.meshes:
-                name = actor.looks.names[body]
 
-                def clicked(_: Any, body: int = body, name: str = name, actor: Actor = actor) -> None:
-                    self._picked.content = f"**{name}** of {actor.model.name}"
-                    actor.name(body)
+                def clicked(_: Any, body: int = body, actor: Actor = actor) -> None:
+                    self._pick(actor, body)
 
                 def dragged(event: Any, body: int = body) -> None:
                     self._drag(event, body)
@@ -161,6 +160,10 @@ class View:
                 if not index and body:
                     handle.on_drag("left", modifier="cmd/ctrl")(dragged)
                     handle.on_drag("left", modifier="shift")(dragged)
+
+    def _pick(self, actor: Actor, body: int) -> None:
+        self._picked.value = f"{actor.looks.names[body]} of {one_line(actor.model.name)}"
+        actor.name(body)
 
     def _wear(self, shapes: str) -> None:
         with self._lock:
@@ -274,7 +277,7 @@ class View:
                 self._add_layer(kind)
         if not hasattr(self, "_end"):
             with self._server.gui.add_folder("Simulation"):
-                self._said = self._server.gui.add_markdown("")
+                self._said = self._server.gui.add_text("now", "", multiline=True, disabled=True)
                 self._end = self._server.gui.add_button("end")
             self._end.on_click(lambda _: setattr(self, "_ending", True))
 
@@ -317,7 +320,7 @@ class View:
                 places = np.append(places, held[None, None], axis=1)
                 forces = np.append(forces, (target - held)[None, None] / scale, axis=1)
             actor.arrows("external forces", places[0], forces[0], scale)
-            self._said.content = f"t = {state.t:.2f} s; pull a body with shift or ctrl and the mouse"
+            self._said.value = f"t = {state.t:.2f} s; pull a body with shift or ctrl and the mouse"
 
     def done(self) -> None:
         """End the simulation."""
@@ -349,7 +352,7 @@ class View:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<View of {', '.join(actor.model.name for actor in self._actors[:3])}: {self.url}>"
+        return f"<View of {', '.join(one_line(actor.model.name) for actor in self._actors[:3])}: {self.url}>"
 
     def _repr_html_(self) -> str:
         """The page itself, in a notebook."""
@@ -368,5 +371,16 @@ def _floor(contacts: Contacts | None) -> float | None:
     return min(heights, default=None)
 
 
-def _inertia(actor: Actor, frame: str) -> None:
-    actor.show_inertia(None if frame == "nowhere" or frame not in actor.model.frame_names else frame)
+def _labelled(frames: Sequence[str]) -> dict[str, str | None]:
+    """Frames by what a list of them shows, first that for none; all different, as the page requires."""
+    found: dict[str, str | None] = {"nowhere": None}
+    for frame in frames:
+        label = one_line(frame)
+        while label in found:
+            label += " (frame)"
+        found[label] = frame
+    return found
+
+
+def _inertia(actor: Actor, frame: str | None) -> None:
+    actor.show_inertia(frame if frame in actor.model.frame_names else None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import json
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -20,6 +18,7 @@ from linkwork.files import write_text
 from linkwork.memory import check_memory
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
+from linkwork.plain import as_html, as_script, one_line
 from linkwork.viewer.camera import VIEW, Camera
 from linkwork.viewer.draw import Boxes, sizes_of
 from linkwork.viewer.forces import FORCES, Forces, forces_of, newton_length
@@ -190,12 +189,12 @@ class _Page:
             for axis, colour in enumerate(AXES):
                 mesh = arrow(np.zeros(3), 0.09 * length * np.eye(3)[axis], 0.004 * length).coloured(rgba(colour))
                 meshes.append((len(moving), {**self.numbers.mesh(mesh), "colour": mesh.colour}))
-            moving.append(({"name": point.frame + which}, pose[:, :3, 3], quaternions(pose[:, :3, :3])))
+            moving.append(({"name": one_line(point.frame) + which}, pose[:, :3, 3], quaternions(pose[:, :3, :3])))
         for point in as_frames(motion.model, trails).points:
             way = forward_kinematics(motion.model, q, [point])[:, :, :3, 3]
             tube = {"points": len(q), "radius": 0.004 * length, "colour": rgba(TRAIL), "trail": True}
             tubes.append((len(moving), tube))
-            moving.append(({"name": point.frame + which}, way, None))
+            moving.append(({"name": one_line(point.frame) + which}, way, None))
             corners.append(way[:, 0])
         self._moving.append(moving)
         self._meshes.append(meshes)
@@ -273,11 +272,10 @@ def _distance(points: Array, view: tuple[float, float], size: float) -> float:
 def _written(title: str, scene: dict[str, Any], numbers: str) -> str:
     """The page's text; names of the model are escaped so that they cannot end the element that contains them."""
     folder = resources.files("linkwork.viewer.page")
-    data = json.dumps(scene, allow_nan=False, separators=(",", ":"), default=list)
     parts = {
-        "title": html.escape(title.encode("utf-8", "replace").decode()),
+        "title": as_html(title),
         "style": (folder / "style.css").read_text(encoding="utf-8"),
-        "scene": data.replace("<", "\\u003c"),
+        "scene": as_script(scene, allow_nan=False, separators=(",", ":"), default=list),
         "numbers": numbers,
         "script": "\n".join((folder / name).read_text(encoding="utf-8") for name in _SCRIPTS),
     }
