@@ -49,6 +49,8 @@ class Algorithm:
     """Whether it uses the mechanism; if not, its code serves all models."""
     of_loops: bool = False
     """Whether frames are the holds of loops; holds of the same loop have the same name."""
+    quadratic: bool = False
+    """Whether the first result, numbers or rows of joints, is a quadratic form of v plus terms without v."""
 
 
 Q, V, A, TAU = ("q", "configuration"), ("v", "velocity"), ("a", "velocity"), ("tau", "velocity")
@@ -76,9 +78,14 @@ def _entry(where: str, arguments: tuple[tuple[str, str], ...], *results: str) ->
     return Algorithm(text.__name__, text, arguments, results)
 
 
+def _quadratic(entry: Algorithm) -> Algorithm:
+    return replace(entry, quadratic=True)
+
+
 def _forward(where: str, *forms: str, segmented: Algorithm | None = None) -> Algorithm:
     """A method of forward dynamics, with these forms."""
-    return replace(_entry(where, (Q, V, TAU, F_EXT), "velocity"), forms=forms, segmented=segmented)
+    entry = _quadratic(_entry(where, (Q, V, TAU, F_EXT), "velocity"))
+    return replace(entry, forms=forms, segmented=segmented)
 
 
 def _seen(where: str, arguments: tuple[tuple[str, str], ...], *results: str) -> list[Algorithm]:
@@ -94,7 +101,10 @@ def _reactions(where: str, cause: tuple[str, str]) -> list[Algorithm]:
     """One entry for each frame, named "algorithm/frame"."""
     text = _text(where)
     arguments, results = (Q, V, cause, F_EXT), ("velocity", "wrenches")
-    return [Algorithm(f"{text.__name__}/{frame}", partial(text, frame=frame), arguments, results) for frame in FRAMES]
+    return [
+        Algorithm(f"{text.__name__}/{frame}", partial(text, frame=frame), arguments, results, quadratic=True)
+        for frame in FRAMES
+    ]
 
 
 def _inertias() -> list[Algorithm]:
@@ -151,7 +161,7 @@ INVERSION = Algorithm(
 SEGMENTS = replace(_forward("constraint_force_segments", "segmented"), name="constraint_force")
 """``constraint_force`` for a mechanism with a long chain, whose bodies are lined up."""
 
-VIRTUAL_WORK = replace(_entry("virtual_work", (Q, V, TAU, F_EXT), "velocity"), families=True)
+VIRTUAL_WORK = replace(_forward("virtual_work", "specialised", "rolled"), families=True)
 
 ALGORITHMS: dict[str, Algorithm] = {
     entry.name: entry
@@ -164,21 +174,23 @@ ALGORITHMS: dict[str, Algorithm] = {
         _entry("centroid:centre_of_mass", (Q,), "vector"),
         _entry("centroid:energy", (Q, V), "scalar", "scalar"),
         _entry("centroid:momentum", (Q, V), "wrench"),
-        _entry("inverse_dynamics", (Q, V, A, F_EXT), "velocity"),
-        _entry("inverse_dynamics:nonlinear_effects", (Q, V), "velocity"),
+        _quadratic(_entry("inverse_dynamics", (Q, V, A, F_EXT), "velocity")),
+        _quadratic(_entry("inverse_dynamics:nonlinear_effects", (Q, V), "velocity")),
         _entry("inverse_dynamics:gravity_torques", (Q,), "velocity"),
         _entry("mass_matrix", (Q,), "matrix"),
-        _entry("articulated_body", (Q, V, TAU, F_EXT), "velocity"),
-        _entry("composite_body", (Q, V, TAU, F_EXT), "velocity"),
-        _entry("unit_vector", (Q, V, TAU, F_EXT), "velocity"),
+        _forward("articulated_body", "specialised", "rolled"),
+        _forward("composite_body", "specialised", "rolled"),
+        _forward("unit_vector", "specialised", "rolled"),
         VIRTUAL_WORK,
         *_reactions("reactions:articulated_body_reactions", TAU),
         *(replace(entry, families=True) for entry in _reactions("reactions:virtual_work_reactions", TAU)),
         *_reactions("reactions:inverse_dynamics_reactions", A),
         *(Algorithm(f"operational/{name}", text, (Q,), ("operational",)) for name, text in OPERATIONAL.items()),
         _entry("force_responses", (Q,), "responses"),
-        _entry("inverse_dynamics_derivatives", (Q, V, A, F_EXT), "matrix", "matrix", "matrix"),
-        _entry("forward_dynamics_derivatives", (Q, V, TAU, F_EXT), "full_matrix", "full_matrix", "full_matrix"),
+        _quadratic(_entry("inverse_dynamics_derivatives", (Q, V, A, F_EXT), "matrix", "matrix", "matrix")),
+        _quadratic(
+            _entry("forward_dynamics_derivatives", (Q, V, TAU, F_EXT), "full_matrix", "full_matrix", "full_matrix")
+        ),
         _entry("mass_matrix_inverse", (Q,), "full_matrix"),
         _entry("torque_regressor", (Q, V, A), "regressor"),
         _entry("momentum_derivatives", (Q, V), "momentum_matrix", "momentum_matrix"),

@@ -64,13 +64,15 @@ class CallFrame:
 @dataclass(frozen=True)
 class Interface:
     """The arrays of a program: how many numbers a state has in each, as an integer or the name of a size; the names of
-    all sizes; and, for a time loop, how many arrays of the state are recorded, the first ones, all if None.
+    all sizes; for a time loop, how many arrays of the state are recorded, the first ones, all if None; and arguments,
+    by their places, with the size of a number beyond which the status says so.
     """
 
     arguments: tuple[int | str, ...]
     results: tuple[int | str, ...]
     sizes: tuple[str, ...] = ()
     recorded: int | None = None
+    most: tuple[tuple[int, float], ...] = ()
 
     @cached_property
     def argument_names(self) -> list[str]:

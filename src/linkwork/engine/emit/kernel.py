@@ -6,8 +6,9 @@ A module has these functions.
     batch    i64 (ptr to the words of ``Interface.batch``): packs states into tiles, runs the kernel, unpacks (or has a
              kernel that writes rows, row_kernel.py), for one lane on the caller's arrays as they are; returns a status
 
-Status bits: 1 an argument is not finite, 2 a result is not finite. No fast-math flag is ever set, and nothing is
-contracted, so results have the same bits for every number of lanes.
+Status bits: 1 an argument is not finite, 2 a result is not finite, 8 a number of an argument is larger than ``most`` of
+the interface, which is no failure. No fast-math flag is ever set, and nothing is contracted, so results have the same
+bits for every number of lanes.
 """
 
 from __future__ import annotations

@@ -7,9 +7,21 @@ from functools import partial
 
 from linkwork.engine.emit import streaming
 from linkwork.engine.emit.call_frame import Interface, listed
+from linkwork.engine.emit.repeating import any_lane
 from linkwork.engine.emit.sparing import Spared, all_these, chosen, first_of, symbols, usual, usual_numbers
 from linkwork.engine.emit.streaming import Target, transposed
-from linkwork.engine.emit.writer import LINE, SUMS, Value, Writer, sweep, vector, zero
+from linkwork.engine.emit.writer import (
+    LINE,
+    SUMS,
+    Value,
+    Writer,
+    constant,
+    largest_square,
+    past,
+    sweep,
+    vector,
+    zero,
+)
 
 AHEAD = 4
 """Strips of a row, of as many numbers as there are lanes, by which a loop that writes rows prefetches ahead: its stores
@@ -25,6 +37,10 @@ loop packs.
 """
 _MOSTLY = 0.6
 """The fraction of usual numbers in an argument from which on its rows are checked before they are packed."""
+TOO_LARGE = 8
+"""The bit of a status that says that a number of an argument is larger than its interface allows."""
+_UNROLLED = 32
+"""Numbers up to which the search for the largest has no loop."""
 _WIDE = 8
 """Numbers that are checked for finiteness together."""
 
@@ -153,7 +169,7 @@ def batch(
                 past = f"call i1 @stream(ptr {place}, ptr {target.pointer}, i64 {count}, i64 {target.address})"
                 usual = f"call i1 @unpack(ptr {place}, ptr {target.pointer}, i64 {count}, i64 {valid}, i64 {count})"
                 good.append(w.one_of(target.streamed, "i1", past, usual))
-        bad_in = w.either(w.all_of(fine), "i64", 0, 1)
+        bad_in = w.let(f"or i64 {w.either(w.all_of(fine), 'i64', 0, 1)}, {_past_in_tile(w, interface, places, lanes)}")
         bad_out = w.either(w.all_of(good), "i64", 0, 2)
         bad = w.let(f"or i64 {bad_in}, {bad_out}")
         tile.carry(w.let(f"or i64 {tile.carried[0]}, {bad}"))
@@ -162,6 +178,26 @@ def batch(
     w.do(f"ret i64 {tile.carried[0]}")
     own = w.function("i64 @batch(ptr nocapture %words)")
     return own if rows else "\n".join([streaming.stream(lanes), own])
+
+
+def _past_in_tile(w: Writer, interface: Interface, places: Sequence[str], lanes: int) -> str:
+    """A bit of the status if a number in a tile is too large."""
+    kind, status = vector(lanes), "0"
+    for k, most in interface.most:
+        count, largest = interface.arguments[k], [zero(lanes)] * SUMS
+        if isinstance(count, int) and count <= _UNROLLED:
+            for n in range(count):
+                number = w.load(w.at(places[k], n * lanes), kind, 8 * lanes)
+                largest[n % SUMS] = largest_square(w, number, largest[n % SUMS], lanes)
+        else:
+            with w.loop(0, interface.counts[k], 1, [(kind, zero(lanes))]) as one:
+                number = w.load(w.at(places[k], w.mul(one.counter, lanes)), kind, 8 * lanes)
+                one.carry(largest_square(w, number, one.carried[0], lanes))
+            largest = one.carried
+        for each in largest:
+            beyond = w.let(f"fcmp ogt {kind} {each}, {constant(most * most, lanes)}")
+            status = w.either(any_lane(w, beyond, lanes), "i64", TOO_LARGE, status)
+    return status
 
 
 def _aheads(w: Writer, interface: Interface, lanes: int) -> dict[str, str]:
@@ -305,10 +341,20 @@ def rows_in_place(interface: Interface, zeroed: bool) -> str:
         w.do(f"call void @kernel({interface.kernel_call(rows)})")
         good = [w.let(f"call i1 @settle(ptr {row}, i64 {count})") for row, count in arrays[given:]]
         bad = w.let(f"or i64 {w.either(w.all_of(fine), 'i64', 0, 1)}, {w.either(w.all_of(good), 'i64', 0, 2)}")
+        bad = w.let(f"or i64 {bad}, {past_in_row(w, interface, rows)}")
         state.carry(w.let(f"or i64 {state.carried[0]}, {bad}"))
     w.do(f"ret i64 {state.carried[0]}")
-    sweeps = [sweep("finite", _WIDE), sweep("settle", _WIDE, unsigned_zeros=True)]
+    sweeps = [sweep("finite", _WIDE), sweep("settle", _WIDE, unsigned_zeros=True), past()]
     return "\n".join([*sweeps, w.function("i64 @batch(ptr nocapture %words)")])
+
+
+def past_in_row(w: Writer, interface: Interface, rows: Sequence[str]) -> str:
+    """A bit of the status if a number of one state is too large."""
+    status = "0"
+    for k, most in interface.most:
+        given = f"ptr {rows[k]}, i64 {interface.counts[k]}, double {constant(most * most, 1)}"
+        status = w.either(w.let(f"call i1 @past({given})"), "i64", TOO_LARGE, status)
+    return status
 
 
 def _run_rows(

@@ -24,8 +24,9 @@ from collections.abc import Callable
 from linkwork.engine.emit import mailbox
 from linkwork.engine.emit.call_frame import CallFrame, Interface, listed, parameters
 from linkwork.engine.emit.grouped import Grouped
+from linkwork.engine.emit.packing import past_in_row
 from linkwork.engine.emit.spinning import acquired, release, wait
-from linkwork.engine.emit.writer import Writer, declarations, sweep
+from linkwork.engine.emit.writer import Writer, declarations, past, sweep
 from linkwork.engine.ir.program import Loop, Program
 
 CACHE_LINE = 8
@@ -81,6 +82,7 @@ def module(
         *_batch(interface),
         _help(interface, count),
         sweep("finite", lanes),
+        past(),
         wait(triple),
         more,
     ]
@@ -203,7 +205,8 @@ def _state(interface: Interface) -> str:
     before = finite(interface.argument_names, interface.counts[:given], 1)
     w.do(f"call void @kernel({_handed_on(interface)}, ptr %team)")
     after = finite(interface.result_names, interface.counts[given:], 2)
-    w.do(f"ret i64 {w.let(f'or i64 {before}, {after}')}")
+    large = past_in_row(w, interface, [f"%{name}" for name in interface.argument_names])
+    w.do(f"ret i64 {w.let(f'or i64 {large}, ' + w.let(f'or i64 {before}, {after}'))}")
     return w.function("internal i64 @state(ptr nocapture %words)")
 
 

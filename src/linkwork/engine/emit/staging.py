@@ -12,6 +12,7 @@ Many states go through all parts a few at a time, so that the arrays between the
 from __future__ import annotations
 
 from linkwork.engine.emit.call_frame import CallFrame
+from linkwork.engine.emit.packing import TOO_LARGE
 from linkwork.engine.emit.writer import Writer
 
 STAGES = CallFrame((("i64", "states"), ("i64", "together"), ("i64", "arrays"), ("i64", "parts")))
@@ -77,7 +78,7 @@ def _part(w: Writer, step: str, placed: str, first: str, few: str) -> str:
         w.store(few, states, "i64")
     with w.when(w.compare("ne", code, "null", "ptr")):
         failed, fine = w.block("failed"), w.block("fine")
-        status = w.let(f"call i64 {code}(ptr {words})")
+        status = w.let(f"and i64 {w.let(f'call i64 {code}(ptr {words})')}, {~TOO_LARGE}")
         w.branch(w.compare("ne", status, 0), failed, fine)
         w.begin(failed)
         w.do(f"ret i64 {status}")

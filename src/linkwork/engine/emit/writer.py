@@ -325,6 +325,25 @@ def sweep(name: str, lanes: int, unsigned_zeros: bool = False) -> str:
     return w.function(f"internal i1 @{name}(ptr nocapture %numbers, i64 %count)")
 
 
+def largest_square(w: Writer, value: str, largest: str, lanes: int) -> str:
+    """The larger of a square and the largest so far, in each lane."""
+    kind, chosen = vector(lanes), "i1" if lanes == 1 else f"<{lanes} x i1>"
+    square = w.let(f"fmul {kind} {value}, {value}")
+    higher = w.let(f"fcmp ogt {kind} {square}, {largest}")
+    return w.let(f"select {chosen} {higher}, {kind} {square}, {kind} {largest}")
+
+
+def past() -> str:
+    """i1 past(numbers, count, most): whether a square of so many numbers is larger than the most."""
+    w = Writer()
+    with w.loop(0, "%count", 1, [("i1", "false")]) as one:
+        number = w.load(w.at("%numbers", one.counter))
+        larger = w.let(f"fcmp ogt double {w.let(f'fmul double {number}, {number}')}, %most")
+        one.carry(w.let(f"or i1 {one.carried[0]}, {larger}"))
+    w.do(f"ret i1 {one.carried[0]}")
+    return w.function("internal i1 @past(ptr nocapture %numbers, i64 %count, double %most)")
+
+
 def declarations(widths: set[int]) -> str:
     """Declarations of the intrinsics for values of so many lanes."""
     called = ["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n", "!0 = !{i32 1}\n"]

@@ -27,7 +27,8 @@ Found = tuple[list[Array], int]
 """Results, and a status: 0 if all is well."""
 
 NOT_FINITE_ARGUMENT, NOT_FINITE_RESULT = 1, 2
-"""Bits of a status."""
+NOT_FINITE = NOT_FINITE_ARGUMENT | NOT_FINITE_RESULT
+"""Bits of a status. The builtins also see one that says that Python should look at the arguments."""
 MOST_MEMORY = 16 * 2**20
 """The most bytes of a plan's own memory for calls by the builtins; larger code is not called often enough to matter."""
 _TIMES, _TOO_LONG = 5, 1e-3
@@ -259,7 +260,7 @@ class Compiled(Plan):
             tile = {"whole": lanes, "states": min(lanes, states), **dict(zip(self.array_names, places, strict=True))}
             interface.batch.put(words, tile)
             self._time(lanes, words)
-        return results, status
+        return results, status & NOT_FINITE
 
     def _pieces(self, lanes: int) -> Words:
         """The words that describe pieces of a batch to threads."""
@@ -294,7 +295,7 @@ class Compiled(Plan):
         status = self.call_one(words)
         if 1 not in self._timed and not status and self.one_state_frame == "batch":
             self._time(1, words)
-        return results, status
+        return results, status & NOT_FINITE
 
     def _time(self, lanes: int, words: Words) -> None:
         """Run one state or a tile some times more, which stores the same results again, and keep the shortest time

@@ -62,7 +62,7 @@ def rolled_interface(task: Task, sizes: Sequence[str]) -> Interface:
     """Arguments and results whose sizes are known at run time."""
     arguments = tuple(f"count{k}" for k in range(len(task.arguments)))
     results = tuple(f"size{k}" for k in range(len(task.results)))
-    return Interface(arguments, results, (*sizes, *arguments, *results))
+    return Interface(arguments, results, (*sizes, *arguments, *results), most=task.most)
 
 
 class Rolled(Compiled):

@@ -53,7 +53,7 @@ class Specialised(StraightLine):
         spaces = [*task.spaces, *([OFFSETS] if task.offsets else [])]
         self.spaces, self.shapes = spaces, [space.shape(task.model, len(task.frames)) for space in spaces]
         sizes = tuple(space.size(task.model, len(task.frames)) for space in spaces)
-        self.interface = Interface(sizes, tuple(task.results))
+        self.interface = Interface(sizes, tuple(task.results), most=task.most)
 
     @cached_property
     def program(self) -> Program:

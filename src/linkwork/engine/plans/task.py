@@ -12,6 +12,10 @@ from linkwork.engine.spaces import SPACES, shifted
 from linkwork.model.model import Frame, Model
 
 Shape = tuple[int, ...]
+FAST = 2e3
+"""The speed of a joint (rad/s or m/s) up to which rounding of velocity terms, of the size of its square times 1e-16, is
+small enough; ``dynamics/high_speeds`` looks at states beyond it.
+"""
 
 
 class Signature:
@@ -32,6 +36,11 @@ class Signature:
     @property
     def name(self) -> tuple[object, ...]:
         """What is computed, as far as code depends on it."""
+        return ()
+
+    @property
+    def most(self) -> tuple[tuple[int, float], ...]:
+        """The arguments, by their places, of which the builtins leave calls with larger numbers to Python."""
         return ()
 
 
@@ -70,6 +79,13 @@ class Task(Signature):
     @property
     def name(self) -> tuple[object, ...]:
         return self.algorithm.name, self.absent, *self.derivatives, *([] if self.kept is None else [self.kept])
+
+    @property
+    def most(self) -> tuple[tuple[int, float], ...]:
+        if not self.algorithm.quadratic or self.over_time or self.derivatives:
+            return ()
+        names = [name for name, _ in self.algorithm.arguments if name not in self.absent]
+        return ((names.index("v"), FAST),)
 
     @property
     def whole(self) -> Task:
