@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, partial
 from math import prod
 from typing import Any, TypeVar
@@ -12,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import ALGORITHMS, Algorithm
+from linkwork.arguments import once
 from linkwork.batches import all_converted, as_out, first_not_finite, is_plain, plain, rows_of, spread
 from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, Frames, as_frames, as_given, check_model
@@ -33,6 +36,8 @@ from linkwork.memory import fits_memory, not_enough_memory
 from linkwork.model.model import Frame, Model, Point
 
 Named = TypeVar("Named", bound=tuple[Any, ...])
+_BLOCK = 2**14
+"""Numbers of an array that are looked at together, which stay in a cache."""
 PARAMETERS = ("inertias", "armature", "damping", "friction", "placements")
 """Parameters of a mechanism that can be passed as data."""
 _FEWER = "take fewer states at a time, or a smaller mechanism"
@@ -104,9 +109,33 @@ def call(
         raise diagnose(algorithm, model, state, moved(frames, offsets))
     if table is not None and form == "auto":
         keep(algorithm.name, plan, table, plan.form(states), offsets)
+    if any(is_fast(rows[speed], most) for speed, most in plan.task.most) and not _stepping.get():
+        from linkwork.dynamics.high_speeds import warn_of_lost_digits
+
+        warn_of_lost_digits(algorithm, model, plan, rows, found[0].reshape(states, -1), batch)
     if targets is not None:
         return targets
     return [result.reshape((*batch, *shape)) for result, shape in zip(found, plan.task.shapes, strict=True)]
+
+
+@contextmanager
+def stepping() -> Iterator[None]:
+    """While calls are steps of a motion, which is examined for high speeds as a whole, they are not."""
+    token = _stepping.set(True)
+    try:
+        yield
+    finally:
+        _stepping.reset(token)
+
+
+_stepping: ContextVar[bool] = ContextVar("stepping", default=False)
+
+
+def is_fast(v: Array, most: float) -> bool:
+    """Whether a speed is beyond the most."""
+    numbers = once(v).ravel()
+    blocks = (numbers[k : k + _BLOCK] for k in range(0, numbers.size, _BLOCK))
+    return any(max(float(block.max()), -float(block.min())) > most for block in blocks)
 
 
 def _rows(result: Array, space: str, kept: tuple[int, ...]) -> Array:

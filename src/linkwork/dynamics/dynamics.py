@@ -56,6 +56,10 @@ def inverse_dynamics(
     Returns:
         tau (..., nv), N or N m.
 
+    Warns:
+        LinkworkWarning: at speeds above 2,000 rad/s or m/s, if velocity terms cancel that are so much larger than the
+        result that rounding loses more than about half of the 16 digits.
+
     Example:
         >>> import linkwork as lw
         >>> pendulum = lw.mechanisms.serial_chain(1, joint=lw.joints.Revolute("y"))
@@ -202,7 +206,9 @@ def forward_dynamics(
 
     Warns:
         LinkworkWarning: if rounding loses more than about half of the 16 digits, because masses differ widely or a
-        centre of mass is far from its body's frame; estimated once for a model of up to 60 bodies.
+        centre of mass is far from its body's frame; estimated once for a model of up to 60 bodies. Or because velocity
+        terms cancel that are much larger than the result; estimated for each state with a speed above 2,000 rad/s or
+        m/s.
 
     Example:
         >>> import linkwork as lw
