@@ -125,6 +125,24 @@ def test_a_warning_names_method_state_and_joint_and_changes_no_bit() -> None:
         assert np.array_equal(lw.forward_dynamics(model, q, several, tau), batch)
 
 
+def test_motions_that_end_at_high_speed_are_told_of() -> None:
+    """Once, whatever a step calls."""
+    model, fast = hinge(), [1.2345e7]
+    with lw.interpreted():
+        lw.rollout(model, [0.0], [100.0], dt=1e-3, steps=5)
+        with pytest.warns(
+            lw.LinkworkWarning, match=rf"^{LOST} in accelerations at the end of trajectory \[1\] of model"
+        ) as given:
+            lw.rollout(model, [[0.0], [0.0]], [[100.0], fast], dt=1e-3, steps=5, record=3)
+        assert len(given) == 1
+        with pytest.warns(
+            lw.LinkworkWarning, match=rf"^{LOST} in accelerations at the end of the simulation of model"
+        ) as given:
+            lw.simulate(model, [0.0], fast, duration=0.003, dt=1e-3)
+        assert len(given) == 1
+        lw.rollout(model, [0.0], fast, tau=[1e13], dt=1e-3, steps=5)  # driven so hard that digits remain
+
+
 def test_code_inside_other_code_runs_at_high_speeds() -> None:
     """The status that leaves a call to Python is no failure of a stage."""
     model = lw.mechanisms.rope(60)

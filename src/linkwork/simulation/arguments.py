@@ -7,7 +7,7 @@ Both functions share these, so that they report the same mistake in the same wor
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf, isfinite, isnan, prod
 from typing import Any
 
@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import integer, once, real, seconds, switch
 from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, as_array, check_finite
+from linkwork.dynamics.call import is_fast
+from linkwork.engine.plans.task import FAST
 from linkwork.engine.run.memory import empty
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, LinkworkWarning, TracingError, shown, warn_caller
@@ -192,6 +194,16 @@ def warn_of_range(model: Model, q: Array, above: int = 3) -> None:
                 stacklevel=above,
             )
             return
+
+
+def warn_of_speed(model: Model, q: Array, v: Array, gained: Array, what: Callable[[int], str]) -> None:
+    """Warn of accelerations that have lost their digits in the last states of motions (motions, nq) and (motions, nv);
+    ``gained`` are the accelerations there, and ``what`` names a motion by its number.
+    """
+    if v.size and is_fast(v, FAST):
+        from linkwork.dynamics.high_speeds import warn_of_fast_ends
+
+        warn_of_fast_ends(model, q, v, gained, what)
 
 
 def one_state(model: Model, name: str, space: str, value: ArrayLike) -> Array:

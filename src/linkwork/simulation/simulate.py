@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import integer, not_negative, old_name, positive, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
+from linkwork.dynamics.call import stepping
 from linkwork.dynamics.constrained import METHODS
 from linkwork.dynamics.contact.law import Touching, touching
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
@@ -30,6 +31,7 @@ from linkwork.simulation.arguments import (
     time_steps,
     warn_of_no_effort,
     warn_of_range,
+    warn_of_speed,
 )
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.contact_steps import contact_euler, warn_of_depth
@@ -214,7 +216,7 @@ def simulate(
     states = Record(model, steps, every, scene.wrenches, length)
     bar = Bar(f"simulating {model.name}", steps) if bar_wanted else None
     run = Run(plant, step, resistance, states, steps, every, length, bar, watched)
-    with _ending(run, touched):
+    with _ending(run, touched), stepping():
         if by_default and integrator != "adaptive" and (load is None or not plain_function(load)):
             given = dict(zip(scene.parameters, (each.reshape(1, -1) for each in own), strict=True))
             if scene.loaded:
@@ -226,6 +228,8 @@ def simulate(
     path = states.trajectory(interrupted=run.interrupted)
     if not joint_limits and smooth and not run.interrupted:
         warn_of_range(model, path.q)
+    if len(path) > 1:
+        warn_of_speed(model, path.q[-1:], path.v[-1:], abs(path.a[-1:]), lambda _: "the simulation")
     return path
 
 

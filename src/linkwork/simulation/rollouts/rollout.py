@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import choice, integer, seconds
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
+from linkwork.dynamics.call import stepping
 from linkwork.engine.rollout import records
 from linkwork.engine.run.threads import get_threads
 from linkwork.errors import ArgumentError, SimulationError, shown
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
-from linkwork.simulation.arguments import check_not_traced, warn_of_range
+from linkwork.simulation.arguments import check_not_traced, warn_of_range, warn_of_speed
 from linkwork.simulation.contact_steps import warn_of_depth
 from linkwork.simulation.coupled import check_within_limits
 from linkwork.simulation.laws import Parameters
@@ -210,10 +211,11 @@ def rollout(
         job = job.apart_from(into)
     apart = extras.apart(model)
     by_hand = ByHand(job, batch, policy, held, apart) if policy is not None or apart else None
-    if by_hand is not None:
-        status = by_hand.run(into, get_threads())
-    else:
-        status = job.run(into, get_threads()) if executor is None else spread(job, into, executor, size)
+    with stepping():
+        if by_hand is not None:
+            status = by_hand.run(into, get_threads())
+        else:
+            status = job.run(into, get_threads()) if executor is None else spread(job, into, executor, size)
     if status & 1:
         asked.check_finite()
     result = _result(job, into, batch, step, keeps, out)
@@ -226,7 +228,19 @@ def rollout(
             raise _error(job, into, batch, lost, result, by_hand)
     if not extras.stops and extras.contacts is None and not status & 2:
         warn_of_range(model, result.q)
+    if not status & 2 and job.steps:
+        _warn_of_speed(job, into, batch, step)
     return result
+
+
+def _warn_of_speed(job: Job, into: Sequence[Array], batch: tuple[int, ...], dt: float) -> None:
+    (q, v), last = into[:2], job.steps - (job.steps - 1) // job.every * job.every  # steps of the last record
+
+    def which(trajectory: int) -> str:
+        index = ", ".join(map(str, np.unravel_index(trajectory, batch)))
+        return f"trajectory [{index}]" if batch else "the trajectory"
+
+    warn_of_speed(job.model, q[:, -1], v[:, -1], abs(v[:, -1] - v[:, -2]) / (last * dt), which)
 
 
 def _check_policy(policy: Any, hold: int, torque: Any, executor: Any) -> None:
