@@ -21,7 +21,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwork.errors import ArgumentError, LinkworkError, LinkworkWarning, near_names, shown
+from linkwork.errors import ArgumentError, LinkworkError, LinkworkWarning, excuse, near_names, shown
 
 Array = NDArray[np.float64]
 Kind = type[LinkworkError]
@@ -121,7 +121,8 @@ def real(value: Any) -> float:
         return nan
     try:
         return float(value)
-    except Exception:  # anything that an object's own conversion raises
+    except Exception as error:  # anything that an object's own conversion raises
+        excuse(error)
         return nan
 
 
@@ -169,7 +170,8 @@ def _each(values: Any, count: int) -> list[float] | None:
         return None
     try:
         listed = list(islice(values, count + 1))
-    except Exception:  # anything that an object's own iterator raises
+    except Exception as error:  # anything that an object's own iterator raises
+        excuse(error)
         return None
     numbers = [real(value) for value in listed]
     nonsense = (isnan(number) and not _is_nan(value) for number, value in zip(numbers, listed, strict=True))
@@ -222,6 +224,7 @@ def finite_array(what: str, value: Any) -> Array:
 def all_finite(numbers: Array) -> bool:
     """Whether all numbers are finite; the repetitions of a broadcast are checked once. Traced numbers, which are
     objects, pass: their values are checked when they are computed.
+        excuse(error)
     """
     return numbers.dtype == object or bool(np.isfinite(once(numbers)).all())
 
@@ -284,7 +287,8 @@ def file_path(what: str, value: Any) -> Path:
     try:
         path = Path(os.fsdecode(value))
         os.fsencode(path)
-    except Exception:  # not a path, characters that no file name can have, or anything that an object's own path raises
+    except Exception as error:  # not a path, characters that no file name can have, or an error of an object's own path
+        excuse(error)
         path = Path("\0")
     if "\0" in str(path) or not path.name or len(str(path)) > _LONGEST_PATH:
         raise ArgumentError(f"{what} must be the path of a file, not {shown(value)}")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.arguments import Array, masked
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, excuse
 
 FLOAT64 = np.dtype(np.float64)
 _SMALL = 2**20
@@ -110,7 +110,8 @@ def converted(value: Any) -> Any:
             return value
         try:
             array = np.asarray(value)
-        except Exception:  # anything that an object's own conversion raises
+        except Exception as error:  # anything that an object's own conversion raises
+            excuse(error)
             return value
     elif kind is np.ndarray:
         array = value

@@ -149,11 +149,36 @@ def whereabouts(trace: TracebackType | None = None) -> str:
     return ""
 
 
+def excuse(error: BaseException) -> None:
+    """Return if an argument's own code may have raised an error, for the caller to report in its own words. An error
+    that has nothing to do with arguments, such as that of a signal handler which ran meanwhile, is raised again.
+    """
+    if not isinstance(error, Exception) or _is_of_a_signal(error):
+        raise error
+
+
+def _is_of_a_signal(error: Exception) -> bool:
+    import signal  # imported late, as only errors need it
+    from functools import partial
+    from traceback import walk_tb
+
+    codes = set()
+    for handler in map(signal.getsignal, signal.valid_signals()):
+        function: object = handler
+        while isinstance(function, partial):
+            function = function.func
+        if not hasattr(function, "__code__") and callable(function):  # methods have it, of their function
+            function = type(function).__call__
+        codes.add(getattr(function, "__code__", None))
+    return any(frame.f_code in codes for frame, _ in walk_tb(error.__traceback__))
+
+
 def shown(value: object) -> str:
     """A value in a message: its repr, truncated, or its type if it has no repr."""
     try:
         text = repr(value)
-    except Exception:  # an integer with more digits than Python prints, or anything that an object's own repr raises
+    except Exception as error:  # an integer with more digits than Python prints, or an object's own repr
+        excuse(error)
         return f"<{type(value).__name__}>"
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
 

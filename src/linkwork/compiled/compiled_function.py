@@ -27,7 +27,7 @@ from linkwork.engine.plans import Plan, TracedTask, plan_for_trace
 from linkwork.engine.run.direct import Direct
 from linkwork.engine.run.entries import Entry, Holder, held
 from linkwork.engine.trace.replay import replay
-from linkwork.errors import ArgumentError, LinkworkError, SingularError, TracingError
+from linkwork.errors import ArgumentError, LinkworkError, SingularError, TracingError, excuse
 from linkwork.memory import fits_memory, not_enough_memory
 from linkwork.model.model import Model
 from linkwork.properties import cached_property
@@ -312,8 +312,8 @@ class CompiledFunction(Direct):
                     self._function(**given)
         except LinkworkError as error:
             return f"Called with arrays, it says: {error}"
-        except Exception:  # whatever a user's function raises
-            pass
+        except Exception as error:  # whatever a user's function raises
+            excuse(error)
         return "An argument is too large, or an operation on the way has no result for it"
 
     # Plans

@@ -16,7 +16,7 @@ from linkwork.engine.ir.passes import eliminate_dead_code
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans.traced import MOST_INSTRUCTIONS
 from linkwork.engine.trace.tracer import Tracer
-from linkwork.errors import LinkworkError, TracingError, warn_caller, whereabouts
+from linkwork.errors import LinkworkError, TracingError, excuse, warn_caller, whereabouts
 
 Shape = tuple[int, ...]
 
@@ -63,6 +63,7 @@ def trace(
         if isinstance(cause, KeyboardInterrupt):
             raise cause from None
         place = whereabouts(error.__traceback__)
+        excuse(error)
         raise TracingError(
             f"{name} cannot be traced: {type(error).__name__}: {error}. Arguments are arrays of numbers that are not "
             f"known yet; make arrays of them by np.stack or np.concatenate, and use NumPy's functions",

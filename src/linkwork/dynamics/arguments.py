@@ -16,7 +16,7 @@ from linkwork.batches import FLOAT64, Given, broadcast, spread
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.engine.plans import form_of
 from linkwork.engine.spaces import SPACES
-from linkwork.errors import ArgumentError, shown
+from linkwork.errors import ArgumentError, excuse, shown
 from linkwork.model.model import Frame, Model, Point
 from linkwork.properties import cached_property
 
@@ -159,9 +159,12 @@ def as_frames(model: Model, frames: Frames) -> Asked:
     """The frames of an argument, cached with the model."""
     try:
         found: Asked = model._memo.frames[tuple(frames) if type(frames) is list else frames]
-    except Exception:  # not cached, unhashable, not a model, or an error in an object's own hash
-        found = _asked(model, frames)
-    return found
+        return found
+    except KeyError:  # not cached
+        pass
+    except Exception as error:  # unhashable, not a model, or an error in an object's own hash
+        excuse(error)
+    return _asked(model, frames)
 
 
 def _asked(model: Model, frames: Frames) -> Asked:

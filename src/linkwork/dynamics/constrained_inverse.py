@@ -25,7 +25,7 @@ from linkwork.dynamics.dynamics import inverse_dynamics
 from linkwork.dynamics.held import HeldBy, at_grips, held_by, over_ends, rows_of, wrenches_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian
 from linkwork.engine.mode import current_form
-from linkwork.errors import ArgumentError, SingularError, shown
+from linkwork.errors import ArgumentError, SingularError, excuse, shown
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
 from linkwork.spatial.small_matrices import times, transposed
@@ -124,7 +124,8 @@ def _mask(model: Model, actuated: ArrayLike) -> bytes:
         return actuated.tobytes()
     try:
         given = np.empty(0) if masked(actuated) else np.asarray(actuated)
-    except Exception:  # anything that the conversion of ``actuated`` raises
+    except Exception as error:  # anything that the conversion of ``actuated`` raises
+        excuse(error)
         given = np.empty(0)
     if given.dtype != bool or given.shape != (model.nv,):
         raise ArgumentError(

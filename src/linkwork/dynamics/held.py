@@ -307,17 +307,15 @@ def shown_constraint(constraint: Constraint) -> str:
 
 def held_by(model: Model, constraints: Sequence[Constraint] | Constraint) -> HeldBy:
     """The ``HeldBy`` of a model and its constraints, cached with the model."""
-    if type(constraints) in (list, tuple):  # other iterables may be infinite
-        try:
-            found: HeldBy = model._memo.held[tuple(map(id, constraints))]  # type: ignore[arg-type]
-            return found
-        except Exception:  # not cached, or not a model
-            pass
     check_model(model)
+    if type(constraints) in (list, tuple):  # other iterables may be infinite
+        found: HeldBy | None = model._memo.held.get(tuple(map(id, constraints)))  # type: ignore[arg-type]
+        if found is not None:
+            return found
     listed, known = as_constraints(constraints), model._memo.held
     key = tuple(map(id, listed))
-    if key in known:  # a single constraint equals a list of one
-        found = known[key]
+    found = known.get(key)  # a single constraint equals a list of one
+    if found is not None:
         return found
     found = HeldBy(model, listed)
     for other in known.values():  # constraints that differ only in held placements share compiled code

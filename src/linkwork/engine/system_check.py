@@ -20,6 +20,7 @@ from linkwork.engine.plans.plan import Array, Interpreted, Plan
 from linkwork.engine.plans.segmented import Segmented
 from linkwork.engine.rollout import run_over_time
 from linkwork.engine.run import threads
+from linkwork.errors import excuse
 from linkwork.model import mechanisms
 
 
@@ -117,6 +118,7 @@ def _checked(name: str, compare: Callable[[], bool | None]) -> Check:
     try:
         same = compare()
     except Exception as error:
+        excuse(error)
         return Check(name, False, f"{type(error).__name__}: {error}")
     if same is None:
         return Check(name, True, "not available on this Python; the longer way takes its place")

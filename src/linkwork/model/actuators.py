@@ -8,7 +8,7 @@ from math import inf
 from typing import Any, cast
 
 from linkwork.arguments import finite, is_integer, one_or_each, several, text
-from linkwork.errors import ModelError, shown
+from linkwork.errors import ModelError, excuse, shown
 
 Gears = tuple[tuple[str, tuple[float, ...]], ...]
 """Joints by name, each with the gears of its degrees of freedom."""
@@ -58,7 +58,8 @@ class Actuator:
                 raise TypeError
             pairs: Any = self.joints.items() if isinstance(self.joints, Mapping) else self.joints
             geared = [(joint, gear) for joint, gear in pairs]
-        except Exception:  # anything that an object's own iterator raises
+        except Exception as error:  # anything that an object's own iterator raises
+            excuse(error)
             raise ModelError(f"joints of {where} must be a dict of gears by joints, not {shown(self.joints)}") from None
         found = []
         for joint, gear in geared:

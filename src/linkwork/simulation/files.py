@@ -21,7 +21,7 @@ from numpy.lib import format as npy
 from linkwork.arguments import file_path
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.code import fingerprint
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, excuse
 from linkwork.files import open_regular, replacing
 from linkwork.memory import check_memory
 from linkwork.model.model import Model
@@ -114,7 +114,8 @@ def _member(archive: zipfile.ZipFile, file: IO[bytes], name: str) -> _Member:
         try:
             shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
             size = prod(shape) * dtype.itemsize
-        except Exception:  # a header is a Python literal: parsing it may raise anything
+        except Exception as error:  # a header is a Python literal: parsing it may raise anything
+            excuse(error)
             raise ValueError(f"{info.filename} has a damaged header") from None
         if dtype.hasobject or min(shape, default=0) < 0 or stream.tell() + size != info.file_size:
             raise ValueError(
