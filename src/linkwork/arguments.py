@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from itertools import islice
 from math import inf, isfinite, isnan, nan, prod
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwork.errors import ArgumentError, LinkworkError, LinkworkWarning, excuse, near_names, shown
+from linkwork.errors import ArgumentError, LinkworkError, LinkworkWarning, excuse, near_names, shown, warn_caller
 
 Array = NDArray[np.float64]
 Kind = type[LinkworkError]
@@ -57,6 +57,25 @@ def with_old_names(**names: str) -> Callable[[Callable[Given, Result]], Callable
 
 
 # Single numbers
+
+# The environment
+
+
+def variable(name: str, *known: str) -> str | None:
+    """The value of a variable of the environment, one of those known; None if it is not set, or empty. Any other is
+    ignored with a warning, one in each process.
+    """
+    value = os.environ.get(name)
+    if value and value not in known:
+        _warn_of_variable(name, value, known)
+    return value if value in known else None
+
+
+@cache
+def _warn_of_variable(name: str, value: str, known: tuple[str, ...]) -> None:
+    expected = " or ".join([", ".join(map(repr, known[:-1])), repr(known[-1])] if known[1:] else map(repr, known))
+    warn_caller(f"{name} in the environment is {shown(value)}, which is ignored; it must be {expected}, or not set")
+
 
 
 def finite(what: str, value: Any, error: Kind = ArgumentError) -> float:

@@ -6,13 +6,14 @@ environment disables all of them; worker processes have none.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock, Timer
 from time import perf_counter
 from typing import Any
+
+from linkwork.arguments import variable
 
 _PATIENCE = 1.0  # s before a bar appears
 _PAUSE = 0.1  # s between two updates
@@ -35,7 +36,7 @@ class Bar:
         """Whether to show a bar: as requested, or by default if stderr is visible to a user."""
         if progress is not None:
             return bool(progress)
-        if os.environ.get("LINKWORK_PROGRESS") == "0":
+        if variable("LINKWORK_PROGRESS", "0", "1") == "0":
             return False
         return ("ipykernel" in sys.modules or _terminal()) and not _worker()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
+from linkwork.arguments import variable
 from linkwork.engine.code import jit
 from linkwork.engine.emit.call_frame import Words
 from linkwork.engine.run.entries import make, setting
@@ -82,7 +82,7 @@ def current_form() -> str:
 @cache
 def _default() -> str:
     """Machine code if possible, otherwise the interpreter, with one warning."""
-    if os.environ.get("LINKWORK_ENGINE") == "interpreter":
+    if variable("LINKWORK_ENGINE", "interpreter") is not None:
         return "interpreted"
     reason = jit.obstacle()
     if reason is None:

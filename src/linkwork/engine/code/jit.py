@@ -21,6 +21,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
 
+from linkwork.arguments import variable
 from linkwork.engine.code import linker, undisturbed
 from linkwork.engine.code.target import Target, target
 from linkwork.engine.emit import builtin
@@ -118,7 +119,7 @@ def _asked() -> Target:
 def host() -> tuple[str, str]:
     """The CPU's name and features, without those whose vectors have more lanes than are wanted."""
     unwanted = {"2": ("avx", "fma", "f16c", "xop", "vaes", "vpclmulqdq"), "4": ("avx512", "avx10", "evex512")}
-    names = unwanted.get(os.environ.get(LANES, "8"), ("\0",))
+    names = unwanted.get(variable(LANES, "2", "4", "8") or "8", ("\0",))
     flags = _target().features.split(",")
     return _target().cpu, ",".join(f"-{flag[1:]}" if flag[1:].startswith(names) else flag for flag in flags)
 
