@@ -115,6 +115,7 @@ def test_one_argument_for_all_states_has_the_same_bits(form: str, threads: int) 
             assert np.array_equal(lw.inverse_dynamics(model, state.q[3], state.v[k], state.a[5]), wanted[k])
 
 
+@pytest.mark.usefixtures("builtins")
 @pytest.mark.parametrize("name", NAMES)
 def test_the_builtin_has_the_same_bits(name: str) -> None:
     """For one state, and for batches with any leading axes."""

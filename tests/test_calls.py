@@ -197,6 +197,7 @@ def served(name: str = "inverse_dynamics") -> Callable[..., Any]:
     return partial(made, None)
 
 
+@pytest.mark.usefixtures("builtins")
 def test_the_builtin_gives_none_for_what_it_does_not_take() -> None:
     call, good = served(), [ONE.q, ONE.v, ONE.a]
     assert np.array_equal(call(*good), lw.inverse_dynamics(MODEL, *good))
@@ -211,6 +212,7 @@ def test_the_builtin_gives_none_for_what_it_does_not_take() -> None:
                 call(*arguments)
 
 
+@pytest.mark.usefixtures("builtins")
 def test_the_builtin_keeps_no_reference_and_no_buffer() -> None:
     call = served()
     arguments = [x.copy() for x in (ONE.q, ONE.v, ONE.a)]

@@ -87,6 +87,37 @@ def test_what_a_signal_handler_raises_is_no_error_of_an_argument(name: str) -> N
         CALLS[name]()
 
 
+class Once:
+    """A choice that raises an error when it is first hashed."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+    def __hash__(self) -> int:
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+        return _ring()
+
+
+@pytest.mark.usefixtures("alarmed", "builtins")
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), None], ids=["Ctrl-C", "signal"])
+def test_what_interrupts_the_search_for_code_comes_out(error: BaseException | None) -> None:
+    """Generated code looks for a call's code by a key whose items may be hashed by Python."""
+    for _ in range(3):
+        lw.jacobian(ARM, np.array(NOW[0]), ["tip"])
+        lw.constrained_dynamics(ARM, *np.array([*NOW, NOW[0]]), [lw.PointOnPlane("tip", normal="x")])
+    wanted = TimesUp if error is None else KeyboardInterrupt
+    choice: Any = Once(error)
+    with pytest.raises(wanted):
+        lw.jacobian(ARM, np.array(NOW[0]), choice)
+    choice.error = error
+    with pytest.raises(wanted):
+        lw.constrained_dynamics(
+            ARM, *np.array([*NOW, NOW[0]]), [lw.PointOnPlane("tip", normal="x")], stabilisation=choice
+        )
+
+
 def test_errors_of_the_argument_itself_are_excused() -> None:
     try:
         raise RuntimeError("I will not")

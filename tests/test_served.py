@@ -728,3 +728,14 @@ def test_an_object_that_code_does_not_answer_yet_is_answered_by_its_function() -
         made()  # type: ignore[call-arg]
     with pytest.raises(AttributeError):
         type(made)()()  # belongs to no function
+
+
+def test_an_entry_keeps_those_after_it_alive() -> None:
+    """A thread may have the holder of one entry while another thread adds an entry to the chain, and drops it."""
+    busy, limits = (np.zeros(8, dtype=np.int64) for _ in range(2))
+    first, second = (entries.Entry([(1,)], [(1,)], busy, limits, further) for further in (0, 7))
+    holder, after = entries.held({1: first}), weakref.ref(second)
+    entries.held({1: first, 8: second})
+    del second, first
+    gc.collect()
+    assert after() is not None and len(holder) == 2

@@ -19,6 +19,7 @@ from linkwork.batches import all_converted, as_out, first_not_finite, is_plain, 
 from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, Frames, as_frames, as_given, check_model
 from linkwork.engine import mode
+from linkwork.engine.code import jit
 from linkwork.engine.emit.python_calls import BY_IDENTITY, BY_VALUE, MOST_ARRAYS
 from linkwork.engine.function import function
 from linkwork.engine.mode import current_form
@@ -162,18 +163,25 @@ def keep(
     """
     more = added(PARAMETERS, further)
     which = len(plan.task.argument_shapes) + more
-    holder = table.get(name)
-    known: dict[int, Entry] = holder[1] if holder else {}
-    entry = known.get(which)
-    if entry is not None:
-        if form not in entry.forms:
+
+    def known() -> dict[int, Entry]:
+        holder = table.get(name)
+        return holder[1] if holder else {}
+
+    entry = known().get(which)
+    if entry is not None and form in entry.forms:
+        return
+    with jit.lock:  # one entry for the same arguments, and one chain of all, whichever threads make them
+        entry = known().get(which)
+        if entry is not None:
+            if form not in entry.forms:
+                plan.serve(entry, form, offsets)
+        elif offsets and name not in table:
+            table[name] = None  # points may move from call to call: these offsets may never recur
+        elif (entry := plan.entry(further=more)) is not None:
             plan.serve(entry, form, offsets)
-    elif offsets and name not in table:
-        table[name] = None  # points may move from call to call: these offsets may never recur
-    elif (entry := plan.entry(further=more)) is not None:
-        plan.serve(entry, form, offsets)
-        table[name] = held({**known, which: entry})
-        _install()
+            table[name] = held({**known(), which: entry})
+            _install()
 
 
 # Entry points

@@ -3,7 +3,8 @@
 Before each part of a step's code, the Python function is called with a time and two arrays, which become read-only, and
 returns an array that the code takes. The code's results are the arguments of the next call. A return value that is not
 a plain array goes through a function that converts it, or raises; so does every Python error. A part reuses the arrays
-that it filled two steps ago, if nobody has kept a reference to them.
+that it filled two steps ago, if nobody has kept a reference to them: they are in a tuple in our list, so that a count
+of 1 is that of the tuple. Python lends uncounted references (from 3.14 on) only while a counted one is in a frame.
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ class Asked(Builtin):
         with self.each("%count", _OWN) as k:
             self.store(self.item("%objects", k), self.at(self.values, self.sub(k, _OWN), "ptr"), "ptr")
         self.last = self.variable("ptr", self.call("PyList_GetItem", ("ptr", self.reached), ("i64", BEGUN)))
+        self.kept = [self.last, *(self.at(self.values, k, "ptr") for k in (Q, V))]
+        for place in self.kept:
+            self.call("Py_IncRef", ("ptr", self.load(place, "ptr")))
         self.branch(self.compare("ne", self.word("begun"), 0), "rest", "first")
         self.begin("first")
         self.may_serve()
@@ -71,13 +75,14 @@ class Asked(Builtin):
         self.later_parts()
         self.end_step()
         self.jump("first")
-        self.begin("otherwise")
-        self.let_go()
-        self.call("Py_IncRef", ("ptr", self.python("none")))
-        self.do(f"ret ptr {self.python('none')}")
-        self.begin("failed")
-        self.let_go()
-        self.do("ret ptr null")
+        for label in ("otherwise", "failed"):
+            self.begin(label)
+            self.let_go()
+            for place in self.kept:
+                self.call("Py_DecRef", ("ptr", self.load(place, "ptr")))
+            answer = self.python("none") if label == "otherwise" else "null"
+            self.call("Py_IncRef", ("ptr", answer))  # a no-op for null
+            self.do(f"ret ptr {answer}")
         return self.function("ptr @asked(ptr %self, ptr %objects, i64 %count)")
 
     def first_part(self) -> None:
@@ -94,7 +99,7 @@ class Asked(Builtin):
         with self.when(due):
             self.recorded(0, q)
             self.recorded(1, v)
-        answer = self.own(self.question(t, q, v))
+        answer = self.hold(self.question(t, q, v))
         self.store(answer, self.at(self.values, TAU, "ptr"), "ptr")
         unserved, served = self.block("unserved"), self.block("served")
         found = self.part(0)
@@ -105,8 +110,8 @@ class Asked(Builtin):
         self.reach(SAID, answer)
         self.jump("otherwise")
         self.begin(served)
+        self.keep(self.last, found)
         self.reach(BEGUN, found)
-        self.store(found, self.last, "ptr")
         self.set("begun", 1)
         with self.when(due):
             for k in range(2, RECORDED):
@@ -119,7 +124,7 @@ class Asked(Builtin):
         with self.each(self.word("parts"), 1) as k:
             carried, t, q, v = (self.given(number) for number in range(_TOLD + 1))
             self.store(carried, self.at(self.values, self.word("carried"), "ptr"), "ptr")
-            answer = self.own(self.question(t, q, v))
+            answer = self.hold(self.question(t, q, v))
             place = self.add(self.word("answers"), self.sub(k, 1))
             self.store(answer, self.at(self.values, place, "ptr"), "ptr")
             found = self.part(k)
@@ -127,15 +132,16 @@ class Asked(Builtin):
                 self.leave_if(self.compare("ne", self.call("PyErr_Occurred"), "null", "ptr"), "failed")
                 self.jump("otherwise")
                 self.begin(self.block("after"))
-            self.store(self.own(found), self.last, "ptr")
+            self.keep(self.last, found)
+            self.call("Py_DecRef", ("ptr", found))
 
     def end_step(self) -> None:
         """The state after the step becomes the state reached."""
         for k in (Q, V):
             item = self.given(k)
+            self.keep(self.at(self.values, k, "ptr"), item)
             self.call("Py_IncRef", ("ptr", item))
             self.reach(k, item)
-            self.store(item, self.at(self.values, k, "ptr"), "ptr")
         self.let_go()
         self.set("begun", 0)
         self.set("step", self.add(self.word("step"), 1))
@@ -157,12 +163,19 @@ class Asked(Builtin):
         with self.each(numbers) as n:
             self.store(self.load(self.at(source, n)), self.at(row, n))
 
-    def own(self, item: str) -> str:
-        """Hold an object until the end of the step."""
+    def hold(self, item: str) -> str:
+        """Own the reference to an object until the end of the step."""
         count = self.load(self.taken, "i64")
         self.store(item, self.at(self.owned, count, "ptr"), "ptr")
         self.store(self.add(count, 1), self.taken, "i64")
         return item
+
+    def keep(self, place: str, item: str) -> None:
+        """Put an object in place of another, with a reference of its own: whoever has that there may lose it."""
+        before = self.load(place, "ptr")
+        self.call("Py_IncRef", ("ptr", item))
+        self.store(item, place, "ptr")
+        self.call("Py_DecRef", ("ptr", before))
 
     def given(self, k: Value) -> str:
         """Array k of the code's last results."""

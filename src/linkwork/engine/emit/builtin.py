@@ -6,13 +6,40 @@ the right shape, for one state or with the same leading axes as the others?), al
 function or takes the caller's ``out``, runs the code and returns the array, or a tuple of several. A call that does not
 fit, or is not finite, is not served: then Python takes the slow path, which reports why.
 
-    public  the vectorcall of a public function's object (``run.public``): binds the arguments to its parameters, and
-            finds the entry in the model's memo, by an algorithm's name or by a route (``emit.routes``); calls that are
-            not served go to the function itself
+    public  the vectorcall of a public function's object (``emit.public``)
     served  (holder, out, arguments...): given the holder of the entry; returns None if not served
     called  the method __call__ of an object that has its entry in a slot (``run.direct``); calls that are not served go
             to another method
     asked   alternates between a Python function and code (``emit.asking``)
+
+References that generated code relies on. Whatever is read out of a slot, a dictionary or a list is owned before Python
+or another thread can run, which may replace it, so that it is freed. Python may run where the GIL is released, where a
+key is hashed and compared, where a result is converted, and where an object is freed.
+
+    what                                  who owns it                             from, to
+    arguments, keywords, ``out``, self    the caller                              the whole call
+    a public function, its parameters     the process (``run.public``)            for ever
+    setting, and the objects it names     the process, or the builtin's self      the whole call
+    entry: words, code, memory            its holder, its route, one before it    as long as that
+    ``_direct``: names, structure         ``called``, a reference                 load of the slot, return
+    table of a model                      ``find_in_model``, a reference          load of the slot, end of the lookup
+    table of another object               ``find``, a new reference               attribute, end of the lookup
+    key of a lookup                       ``public``, ``routed``, a new object    creation, end of the lookup or return
+    entries of frames                     ``public``, a new reference             lookup, lookup of the holder
+    holder of entries                     ``public``, a new reference             lookup, return or the function's call
+    route: arrays, what converts          ``routed``, a new reference             lookup, return
+    values of a dict                      ``routed``, a new list                  before the lookup, return
+    buffers of arguments and ``out``      ``serve``, views                        while the GIL is released
+    results, or the arrays of ``out``     ``serve``, a reference each             creation, answer
+    memory of an aligned result           the result, which takes the reference   creation
+    answer that is converted              ``structured``, ``routed``              ``serve``, the converted one
+    parts of a structure                  the tuple, list or dict being made      creation
+    Python error that is looked at        ``excuse``, a new reference             lookup, its report
+    time of a question                    ``asked``, a new object                 the question
+    answers to questions                  ``asked``, a new reference each         question, end of the step
+    q, v, results of the last part        ``asked``, a reference each             their part, the same of a later one
+
+Without the GIL, code uses the memory of the entry and of the arrays, and no reference.
 """
 
 from __future__ import annotations
@@ -20,15 +47,12 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+from linkwork.arguments import variable
 from linkwork.engine.emit.python_calls import (
     MOST_ARRAYS,
-    MOST_PARAMETERS,
-    PARAMETER,
-    PUBLIC,
-    RECORD,
-    SECOND_SLOT,
     SETTING,
     SLOT,
     SYMBOLS,
@@ -41,8 +65,15 @@ NAMES = ("public", "served", "called", "asked")
 _FASTCALL, _KEYWORDS = 0x0080, 0x0002
 
 
+BUILTIN = "LINKWORK_BUILTIN"
+"""The environment variable that turns the builtins off if it is 0: then the checked path serves all calls."""
+
+
+@cache
 def available() -> bool:
     """Whether this Python and its NumPy offer what the builtins need: without a GIL there are no builtins."""
+    if variable(BUILTIN, "0", "1") == "0":
+        return False
     if not getattr(sys, "_is_gil_enabled", lambda: True)() or not hasattr(ctypes, "pythonapi"):
         return False
     return all(hasattr(ctypes.pythonapi, name) for name in SYMBOLS) and array_fields_are_known()
@@ -96,30 +127,19 @@ def holder(entry: int, *kept: object) -> tuple[Any, ...]:
 
 def text() -> str:
     """The module of all builtins, in LLVM IR."""
-    from linkwork.engine.emit import asking, routes, serve, structures
+    from linkwork.engine.emit import asking, public, routes, serve, structures
 
     declared = [f"declare {kind.format(f'@{name}')}" for name, kind in SYMBOLS.items()]
-    parts = (serve, routes, structures, _Public(), _Served(), _Called(), asking.Asked())
-    return "\n".join([*declared, _parameter(), *(part.text() for part in parts)])
-
-
-def _parameter() -> str:
-    """i64 parameter(record, name, first): which parameter from the first on has a name; the number of all if none."""
-    w = PythonWriter()
-    count = PUBLIC.get(w, "%record", "parameters")
-    with w.each(count, "%first") as k:
-        same = w.compare("eq", PARAMETER.get(w, w.parameter("%record", k), "name"), "%name", "ptr")
-        with w.when(same):
-            w.do(f"ret i64 {k}")
-            w.begin(w.block("after"))
-    w.do(f"ret i64 {count}")
-    return w.function("internal i64 @parameter(ptr %record, ptr %name, i64 %first)")
+    parts = (serve, routes, structures, public, _Served(), _Called(), asking.Asked())
+    return "\n".join([*declared, *(part.text() for part in parts)])
 
 
 class Builtin(PythonWriter):
     """Writes one of ``NAMES``."""
 
     setting: str
+    owned: str
+    """Where the reference is that a call owns until it returns, or null."""
 
     def setting_of(self, own: str) -> str:
         """What a function was made with, which is its self."""
@@ -135,23 +155,20 @@ class Builtin(PythonWriter):
         """Continue while no form of running is requested."""
         self.leave_if(self.compare("ne", self.load(self.python("forced"), "i64"), 0), "otherwise")
 
+    def release(self) -> None:
+        self.call("Py_DecRef", ("ptr", self.load(self.owned, "ptr")))  # a no-op for null
+
     def answer(self, holder: str, out: str, objects: str, which: str) -> None:
-        """Return the answer of the holder's entry, or continue; the reference to the holder is released."""
-        foreign, capsule, entry = (self.block(part) for part in ("foreign", "capsule", "entry"))
+        """Return the answer of the entry of a holder, which is owned, or continue."""
         first = self.call("PyTuple_GetItem", ("ptr", holder), ("i64", 0))
-        self.branch(self.null(first), foreign, capsule)
-        self.begin(capsule)
+        self.leave_if(self.null(first), "foreign")
         record = self.call("PyCapsule_GetPointer", ("ptr", first), ("ptr", "null"))
-        self.branch(self.null(record), foreign, entry)
-        self.begin(foreign)
-        self.call("PyErr_Clear")
-        self.call("Py_DecRef", ("ptr", holder))
-        self.jump("otherwise")
-        self.begin(entry)
+        self.leave_if(self.null(record), "foreign")
         given = ("ptr", self.setting), ("ptr", record), ("ptr", out), ("ptr", objects), ("i64", which)
-        answer = self.structured(self.call("serve", *given))
-        self.call("Py_DecRef", ("ptr", holder))
-        self.give_back(answer)
+        self.give_back(self.structured(self.call("serve", *given)))
+        self.begin("foreign")
+        self.call("PyErr_Clear")
+        self.jump("otherwise")
 
     def structured(self, answer: str) -> str:
         """An answer as it is returned."""
@@ -159,12 +176,13 @@ class Builtin(PythonWriter):
 
     def give_back(self, answer: str) -> None:
         """Return an answer, or null for a Python error; branch to the fallback if it is neither."""
-        unserved = self.block("unserved")
-        self.leave_if(self.null(answer), unserved)
-        self.do(f"ret ptr {answer}")
+        unserved, back = self.block("unserved"), self.block("back")
+        self.branch(self.null(answer), unserved, back)
         self.begin(unserved)
-        self.leave_if(self.null(self.call("PyErr_Occurred")), "otherwise")
-        self.do("ret ptr null")
+        self.branch(self.null(self.call("PyErr_Occurred")), "otherwise", back)
+        self.begin(back)
+        self.release()
+        self.do(f"ret ptr {answer}")
 
     def present(self, objects: str, all_of_them: str) -> str:
         """How many arguments there are, without trailing Nones."""
@@ -188,11 +206,10 @@ class _Served(Builtin):
     """ptr served(self, objects, count): a METH_FASTCALL function."""
 
     def text(self) -> str:
-        self.setting = self.setting_of("%self")
+        self.owned, self.setting = self.variable("ptr", "null"), self.setting_of("%self")
         self.leave_if(self.compare("slt", "%count", 2), "otherwise")
         self.may_serve()
         holder, objects = self.item("%objects", 0), self.at("%objects", 2, "ptr")
-        self.call("Py_IncRef", ("ptr", holder))
         count = self.present(objects, self.sub("%count", 2))
         self.answer(holder, self.item("%objects", 1), objects, count)
         self.begin("otherwise")
@@ -213,7 +230,9 @@ class _Called(Builtin):
         self.out, self.known = self.let("alloca ptr, align 8"), self.variable("i64", 0)
         objects, count = self.variable("ptr", "%objects"), self.variable("i64", "%count")
         direct = self.field("%self", SLOT, "ptr")
+        self.owned = self.variable("ptr", direct)
         self.leave_if(self.null(direct), "bad")
+        self.call("Py_IncRef", ("ptr", direct))  # the slot gets another entry while the GIL is released
         self.setting = self.call("PyLong_AsVoidPtr", ("ptr", self.known_by(direct, 1)))
         self.leave_if(self.null(self.setting), "bad")
         self.may_serve()
@@ -224,12 +243,12 @@ class _Called(Builtin):
         self.structure = self.known_by(direct, 5)
         both = (self.load(self.out, "ptr"), self.structure)  # Python takes an out apart
         self.leave_if(self.all_of([self.compare("ne", x, self.python("none"), "ptr") for x in both]), "otherwise")
-        self.call("Py_IncRef", ("ptr", direct))
         self.answer(direct, self.load(self.out, "ptr"), self.load(objects, "ptr"), self.load(count, "i64"))
         self.begin("otherwise")
         method = self.call("PyObject_GetAttr", ("ptr", "%self"), ("ptr", self.known_by(direct, 2)))
         self.leave_if(self.null(method), "failed")
         given = ("ptr", "%objects"), ("i64", "%count"), ("ptr", "%keywords")
+        self.release()
         found = self.call("PyObject_Vectorcall", ("ptr", method), *given)
         self.call("Py_DecRef", ("ptr", method))
         self.do(f"ret ptr {found}")
@@ -237,6 +256,7 @@ class _Called(Builtin):
         self.call("PyErr_BadArgument")
         self.jump("failed")
         self.begin("failed")
+        self.release()
         self.do("ret ptr null")
         return self.function("ptr @called(ptr %self, ptr %objects, i64 %count, ptr %keywords)")
 
@@ -280,120 +300,3 @@ class _Called(Builtin):
                 self.store(value, place, "ptr")
                 self.store(1, self.known, "i64")
         self.leave_if(self.compare("eq", self.load(self.known, "i64"), 0), "otherwise")
-
-
-class _Public(Builtin):
-    """ptr public(self, objects, given, keywords): a vectorcall function, whose self has the words of a ``PUBLIC``."""
-
-    def text(self) -> str:
-        self.bound = self.let(f"alloca [{MOST_PARAMETERS} x ptr], align 8")
-        arguments = self.let(f"alloca [{max(MOST_PARAMETERS, MOST_ARRAYS)} x ptr], align 8")
-        self.record = self.field("%self", RECORD, "ptr")
-        self.setting = PUBLIC.get(self, self.record, "setting")
-        self.may_serve()
-        self.bind(self.let(f"and i64 %given, {2**63 - 1}"))  # without the flag of vectorcall
-        count = PUBLIC.get(self, self.record, "arguments")
-        with self.each(count) as k:
-            self.store(self.parameter_at("argument", k), self.at(arguments, k, "ptr"), "ptr")
-        present = self.present(arguments, count)
-        which = self.with_further(arguments, present)
-        with self.when(self.null(PUBLIC.get(self, self.record, "algorithm"))):
-            self.by_route(arguments, present)
-        name = self.chosen()
-        by_frames, by_model, found = (self.block(part) for part in ("by_frames", "by_model", "found"))
-        asked = self.compare("sge", PUBLIC.get(self, self.record, "frames"), 0)
-        self.branch(asked, by_frames, by_model)
-        self.begin(by_frames)
-        of_frames, from_frames = self.by_frames(name), self.label
-        self.jump(found)
-        self.begin(by_model)
-        of_model = self.found_in_model(SLOT, "of_model", name)
-        self.leave_if(self.null(of_model), "otherwise")
-        from_model = self.label
-        self.jump(found)
-        self.begin(found)
-        holder = self.let(f"phi ptr [ {of_frames}, %{from_frames} ], [ {of_model}, %{from_model} ]")
-        self.answer(holder, self.bound_at("out"), arguments, which)
-        self.begin("otherwise")
-        given = ("ptr", "%objects"), ("i64", "%given"), ("ptr", "%keywords")
-        other = self.call("PyObject_Vectorcall", ("ptr", PUBLIC.get(self, self.record, "function")), *given)
-        self.do(f"ret ptr {other}")
-        return self.function("ptr @public(ptr %self, ptr %objects, i64 %given, ptr %keywords)")
-
-    def bind(self, count: str) -> None:
-        """Bind each parameter, to null if it is missing."""
-        everything = PUBLIC.get(self, self.record, "parameters")
-        self.leave_if(self.compare("sgt", count, PUBLIC.get(self, self.record, "positional")), "otherwise")
-        with self.each(count) as k:
-            self.store(self.item("%objects", k), self.at(self.bound, k, "ptr"), "ptr")
-        with self.each(everything, count) as k:
-            default = PARAMETER.get(self, self.parameter(self.record, k), "default")
-            self.store(default, self.at(self.bound, k, "ptr"), "ptr")
-        with self.when(self.compare("ne", "%keywords", "null", "ptr")):
-            named = self.call("PyTuple_Size", ("ptr", "%keywords"))
-            with self.each(named) as k:
-                name = self.call("PyTuple_GetItem", ("ptr", "%keywords"), ("i64", k))
-                which = self.call("parameter", ("ptr", self.record), ("ptr", name), ("i64", count))
-                self.leave_if(self.compare("eq", which, everything), "otherwise")
-                self.store(self.item("%objects", self.add(count, k)), self.at(self.bound, which, "ptr"), "ptr")
-
-    def with_further(self, arguments: str, present: str) -> str:
-        """Appends the further arguments that are given; what an entry for all is found by. Continue if no parameter is
-        missing, and those that must be left out are.
-        """
-        count, which = (self.variable("i64", present) for _ in range(2))
-        with self.each(PUBLIC.get(self, self.record, "parameters")) as k:
-            value, parameter = self.item(self.bound, k), self.parameter(self.record, k)
-            self.leave_if(self.null(value), "otherwise")
-            given = self.compare("ne", value, PARAMETER.get(self, parameter, "default"), "ptr")
-            with self.when(given):
-                self.leave_if(self.compare("ne", PARAMETER.get(self, parameter, "fixed"), 0), "otherwise")
-            adds = PARAMETER.get(self, parameter, "further")
-            with self.when(self.all_of([self.compare("ne", adds, 0), given])):
-                last = self.load(count, "i64")
-                self.store(value, self.at(arguments, last, "ptr"), "ptr")
-                self.store(self.add(last, 1), count, "i64")
-                self.store(self.add(self.load(which, "i64"), self.add(adds, 1)), which, "i64")
-        return self.load(which, "i64")
-
-    def parameter_at(self, what: str, k: Value) -> str:
-        """The value of the parameter whose number is this word of parameter k's."""
-        return self.item(self.bound, PARAMETER.get(self, self.parameter(self.record, k), what))
-
-    def bound_at(self, name: str) -> str:
-        """The value of the parameter whose number is this word of the record."""
-        return self.item(self.bound, PUBLIC.get(self, self.record, name))
-
-    def chosen(self) -> str:
-        """The algorithm's name, from a table for each parameter that chooses it: continue if there is one."""
-        name = self.variable("ptr", PUBLIC.get(self, self.record, "algorithm"))
-        with self.each(PUBLIC.get(self, self.record, "choosers")) as k:
-            key = self.parameter_at("chooser", k)
-            self.leave_if(self.compare("eq", self.has_type(key, self.python("str")), 0, "i1"), "otherwise")
-            item = self.call("PyDict_GetItemWithError", ("ptr", self.load(name, "ptr")), ("ptr", key))
-            self.leave_if(self.null(item), "otherwise")
-            self.store(item, name, "ptr")
-        return self.load(name, "ptr")
-
-    def found_in_model(self, slot: int, table: str, key: str) -> str:
-        """The item of a table of the model, a new reference, or null."""
-        given = ("ptr", self.item(self.bound, 0)), ("i64", slot), ("ptr", self.python(table)), ("ptr", key)
-        return self.call("find_in_model", ("ptr", self.setting), *given)
-
-    def by_route(self, arguments: str, present: str) -> None:
-        """Return the answer of the route for the call's choices."""
-        bound, out = ("ptr", self.bound), ("ptr", self.bound_at("out"))
-        given = ("ptr", "%self"), ("ptr", self.record), bound, ("ptr", arguments), ("i64", present), out
-        self.give_back(self.call("routed", *given))
-        self.begin(self.block("after"))
-
-    def by_frames(self, name: str) -> str:
-        key = self.call("key", ("ptr", self.setting), ("ptr", self.bound_at("frames")))
-        self.leave_if(self.null(key), "otherwise")
-        asked = self.found_in_model(SECOND_SLOT, "frames", key)
-        self.call("Py_DecRef", ("ptr", key))
-        self.leave_if(self.null(asked), "otherwise")
-        item = self.call("find", ("ptr", asked), ("ptr", self.python("of_frames")), ("ptr", name))
-        self.call("Py_DecRef", ("ptr", asked))
-        self.leave_if(self.null(item), "otherwise")
-        return item

@@ -125,7 +125,7 @@ is not wanted.
 PART = CallFrame((("ptr", "entry"), ("i64", "count"), *(("i64", f"input{k}") for k in range(MOST_ARRAYS))))
 """Follows it for each part: its entry, and which arrays it takes."""
 _CLASSES = ("array", "list", "tuple", "dict", "str", "float")
-_OBJECTS = ("none", *_CLASSES, "dtype", "empty", "of_model", "frames", "of_frames", "named_out")
+_OBJECTS = ("none", *_CLASSES, "dtype", "empty", "of_model", "frames", "of_frames", "named_out", "excuse")
 SETTING = CallFrame(tuple(("ptr", name) for name in ("forced", "create", "based", "model", *_OBJECTS)))
 """What the builtins are made with: the addresses of a number that is 0 while they may serve, of NumPy's PyArray_New and
 PyArray_SetBaseObject (or 0) and of the class of models (or 0, if its slots are not certain), and Python objects.
@@ -156,7 +156,10 @@ SYMBOLS = {
     "PyBuffer_Release": "void {}(ptr)",
     "PyErr_BadArgument": "i32 {}()",
     "PyErr_Clear": "void {}()",
+    "PyErr_Fetch": "void {}(ptr, ptr, ptr)",
+    "PyErr_NormalizeException": "void {}(ptr, ptr, ptr)",
     "PyErr_Occurred": "ptr {}()",
+    "PyException_SetTraceback": "i32 {}(ptr, ptr)",
     "Py_IncRef": "void {}(ptr)",
     "Py_DecRef": "void {}(ptr)",
     "PyObject_CallObject": "ptr {}(ptr, ptr)",
@@ -194,7 +197,9 @@ KINDS = {
     "release": "void",
     "forget": "void",
     "serve": "ptr",
+    "excuse": "void",
     "find": "ptr",
+    "item": "ptr",
     "find_in_model": "ptr",
     "key": "ptr",
     "identities": "ptr",
@@ -307,15 +312,27 @@ def slots_are_known(kind: type, *names: str) -> bool:
 
 @cache
 def references_are_known() -> bool:
-    """Whether the first 32 bits of an object count its references, and an array has its weak ones in ``WEAK_ONES``."""
+    """Whether the first 32 bits of an object count its references, those of a suspended function among them, though
+    Python 3.14 lends its stack some that it does not count; and an array has its weak ones in ``WEAK_ONES``.
+    """
+
+    def waiting(array: object) -> Iterator[None]:
+        yield
+        del array
+
     kept = [np.zeros(1)]
     where = id(kept[0])
     counts = [ctypes.c_int32.from_address(where).value]
     kept *= 4
     counts.append(ctypes.c_int32.from_address(where).value)
+    one_more = kept[0]
+    suspended = waiting(one_more)
+    next(suspended)
+    del one_more
+    counts.append(ctypes.c_int32.from_address(where).value)
     weak = ctypes.c_void_p.from_address(where + WEAK_ONES)
     before, one = weak.value, ref(kept[0])
-    return counts == [1, 4] and not before and weak.value == id(one)
+    return counts == [1, 4, 5] and not before and weak.value == id(one)
 
 
 @cache

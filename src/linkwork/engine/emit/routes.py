@@ -27,30 +27,59 @@ HEAD = 2
 
 def text() -> str:
     """All of it."""
-    return "\n".join([_find(), _find_in_model(), _key(), _identities(), _Routed().text()])
+    return "\n".join([_excuse(), _find(), _find_in_model(), _key(), _identities(), _Routed().text()])
+
+
+def _excuse() -> str:
+    """void excuse(setting): clears a Python error that an argument's own code has raised, which the checked path
+    reports; any other, such as an interrupt, stays (``errors.excuse``).
+    """
+    w = PythonWriter()
+    w.leave_if(w.null(w.call("PyErr_Occurred")), "end")
+    parts = kind, error, trace = [w.variable("ptr", "null") for _ in range(3)]
+    for function in ("PyErr_Fetch", "PyErr_NormalizeException"):
+        w.call(function, *(("ptr", part) for part in parts))
+    with w.when(w.compare("ne", w.load(trace, "ptr"), "null", "ptr")):
+        w.call("PyException_SetTraceback", ("ptr", w.load(error, "ptr")), ("ptr", w.load(trace, "ptr")))
+    given = ("ptr", error), ("i64", 1), ("ptr", "null")
+    answer = w.call("PyObject_Vectorcall", ("ptr", SETTING.get(w, "%setting", "excuse")), *given)
+    for owned in (answer, *(w.load(part, "ptr") for part in (kind, error, trace))):
+        w.call("Py_DecRef", ("ptr", owned))
+    w.jump("end")
+    w.begin("end")
+    w.do("ret void")
+    return w.function("internal void @excuse(ptr %setting)")
 
 
 def _find() -> str:
-    """ptr find(object, name, key): the item of a dictionary that is an attribute of an object, a new reference; null,
-    without an error, if there is none.
+    """ptr find(setting, object, name, key): the item of a dictionary that is an attribute of an object, a new
+    reference; null if there is none, with a Python error only if it does not come from an argument.
     """
     w = PythonWriter()
     table = w.call("PyObject_GetAttr", ("ptr", "%object"), ("ptr", "%name"))
-    w.leave_if(w.null(table), "error")
-    item = w.call("PyDict_GetItemWithError", ("ptr", table), ("ptr", "%key"))
+    w.leave_if(w.null(table), "missing")
+    w.do(f"ret ptr {w.call('item', ('ptr', '%setting'), ('ptr', table), ('ptr', '%key'))}")
+    w.begin("missing")
+    w.call("excuse", ("ptr", "%setting"))
+    w.do("ret ptr null")
+    return "\n".join([_item(), w.function("internal ptr @find(ptr %setting, ptr %object, ptr %name, ptr %key)")])
+
+
+def _item() -> str:
+    """ptr item(setting, table, key): the same for a dictionary, whose reference is released: keys may run Python."""
+    w = PythonWriter()
+    item = w.call("PyDict_GetItemWithError", ("ptr", "%table"), ("ptr", "%key"))
     found, missing = w.block("found"), w.block("missing")
     w.branch(w.null(item), missing, found)
     w.begin(found)
     w.call("Py_IncRef", ("ptr", item))
-    w.call("Py_DecRef", ("ptr", table))
+    w.call("Py_DecRef", ("ptr", "%table"))
     w.do(f"ret ptr {item}")
     w.begin(missing)
-    w.call("Py_DecRef", ("ptr", table))
-    w.jump("error")
-    w.begin("error")
-    w.call("PyErr_Clear")
+    w.call("Py_DecRef", ("ptr", "%table"))
+    w.call("excuse", ("ptr", "%setting"))
     w.do("ret ptr null")
-    return w.function("internal ptr @find(ptr %object, ptr %name, ptr %key)")
+    return w.function("internal ptr @item(ptr %setting, ptr %table, ptr %key)")
 
 
 def _find_in_model() -> str:
@@ -58,22 +87,17 @@ def _find_in_model() -> str:
     that is set.
     """
     w = PythonWriter()
-    slot, look, item, found, missing = (w.block(part) for part in ("slot", "look", "item", "found", "missing"))
+    slot, look, item = (w.block(part) for part in ("slot", "look", "item"))
     w.branch(w.has_type("%model", SETTING.get(w, "%setting", "model")), slot, look)
     w.begin(slot)
     table = w.load(w.at("%model", "%slot", "i8"), "ptr")
     w.branch(w.null(table), look, item)
     w.begin(item)
-    value = w.call("PyDict_GetItemWithError", ("ptr", table), ("ptr", "%key"))
-    w.branch(w.null(value), missing, found)
-    w.begin(found)
-    w.call("Py_IncRef", ("ptr", value))
-    w.do(f"ret ptr {value}")
-    w.begin(missing)
-    w.call("PyErr_Clear")
-    w.do("ret ptr null")
+    w.call("Py_IncRef", ("ptr", table))
+    w.do(f"ret ptr {w.call('item', ('ptr', '%setting'), ('ptr', table), ('ptr', '%key'))}")
     w.begin(look)
-    w.do(f"ret ptr {w.call('find', ('ptr', '%model'), ('ptr', '%name'), ('ptr', '%key'))}")
+    given = ("ptr", "%setting"), ("ptr", "%model"), ("ptr", "%name"), ("ptr", "%key")
+    w.do(f"ret ptr {w.call('find', *given)}")
     return w.function("internal ptr @find_in_model(ptr %setting, ptr %model, i64 %slot, ptr %name, ptr %key)")
 
 
@@ -162,7 +186,7 @@ def _identities() -> str:
 class _Routed(PythonWriter):
     """Writes ptr routed(self, record, bound, arrays, present, out): the answer of a call's route, given the values of
     the parameters and the arrays among these, to which those of a dict are added; null if it is not served, with a
-    Python error only if its results could not be converted.
+    Python error only if its results could not be converted, or the search for the route was interrupted.
     """
 
     def text(self) -> str:
@@ -253,7 +277,7 @@ class _Routed(PythonWriter):
         own, key = self.compare("ne", PUBLIC.get(self, "%record", "model"), 0), self.load(self.key, "ptr")
         model, name = self.bound("0"), self.python("of_model")
         of_model = f"call ptr @find_in_model(ptr {self.setting}, ptr {model}, i64 {SLOT}, ptr {name}, ptr {key})"
-        of_function = f"call ptr @find(ptr %self, ptr {self.python('of_frames')}, ptr {key})"
+        of_function = f"call ptr @find(ptr {self.setting}, ptr %self, ptr {self.python('of_frames')}, ptr {key})"
         route = self.one_of(own, "ptr", of_model, of_function)
         self.store(route, self.route, "ptr")
         self.leave_if(self.null(route), "end")

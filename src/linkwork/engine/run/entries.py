@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -26,6 +27,7 @@ from linkwork.engine.emit.python_calls import (
     slots_are_known,
 )
 from linkwork.engine.run.memory import address
+from linkwork.errors import excuse
 from linkwork.model.model import Model
 
 Shape = tuple[int, ...]
@@ -118,6 +120,11 @@ class Entry:
             return int(self._tile >= _WIDE)
         return min(int(tile / one), self._tile - 1)
 
+    def followed_by(self, other: Entry) -> None:
+        """The builtins look at another entry after this one, which keeps it alive: whoever has this may go there."""
+        self._kept.append(other)
+        ENTRY.put(self.words, {"next": address(other.words)})
+
     def told(self, form: str) -> tuple[dict[str, int], list[int], list[int]]:
         """For other code that calls that of a form: its address, that of its words and of the number of states there
         (or 0), by name; and the position of each array in these words, and of the stride between its states (or 0).
@@ -147,8 +154,8 @@ def fit(arguments: Sequence[Shape], results: Sequence[Shape]) -> bool:
 def held(entries: dict[int, Entry]) -> Holder:
     """The holder of entries by their keys."""
     chain = list(entries.values())
-    for entry, following in zip(chain, [*chain[1:], None], strict=True):
-        ENTRY.put(entry.words, {"next": address(following.words) if following else 0})
+    for entry, following in pairwise(chain):
+        entry.followed_by(following)
     return builtin.holder(address(chain[0].words), entries)
 
 
@@ -162,12 +169,12 @@ def setting(forced: int = 0) -> tuple[Words, object]:
     classes = {"array": np.ndarray, "list": list, "tuple": tuple, "dict": dict, "str": str, "float": float}
     objects = {**classes, "dtype": np.dtype(np.float64), "empty": np.empty}
     tables = {"of_model": "_quick", "frames": "_frames", "of_frames": "quick"}  # attributes
-    names = {**tables, "named_out": sys.intern("out")}
-    words = {name: id(value) for name, value in (objects | names | {"none": None}).items()}
+    others = {**tables, "named_out": sys.intern("out"), "excuse": excuse}
+    words = {name: id(value) for name, value in (objects | others | {"none": None}).items()}
     create, based = array_makers()
-    others = {"forced": forced or address(_NEVER), "create": create, "based": based}
-    others["model"] = id(Model) if slots_are_known(Model, "_table", "_table_of_frames") else 0
-    return SETTING.pack({**words, **others}), (objects, names)
+    words |= {"forced": forced or address(_NEVER), "create": create, "based": based}
+    words["model"] = id(Model) if slots_are_known(Model, "_table", "_table_of_frames") else 0
+    return SETTING.pack(words), (objects, others)
 
 
 def make(forced: int = 0, name: str = "served") -> Callable[..., Any]:
