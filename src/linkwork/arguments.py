@@ -16,7 +16,7 @@ from functools import cache, wraps
 from itertools import islice
 from math import inf, isfinite, isnan, nan, prod
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,6 +206,13 @@ def _how_many(values: Any, count: int) -> str:
 
 
 # Arrays
+
+def is_listed(value: Any) -> TypeGuard[Sequence[Any]]:
+    """Whether it is a list, a tuple or another sequence of objects. Text is none, nor is memory: its items are numbers,
+    and cannot even be read one by one if it has several dimensions.
+    """
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview)
+
 
 
 def array(what: str, value: Any, last: tuple[int, ...] | None = None) -> Array:

@@ -20,7 +20,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import finite_array, text, with_old_names
+from linkwork.arguments import finite_array, is_listed, text, with_old_names
 from linkwork.control.gains import gains
 from linkwork.control.goals import Goal, Situation, Wanted, as_placement, one_state, servo
 from linkwork.control.references import Reference, Sample, as_reference
@@ -75,7 +75,7 @@ class HeldObject(Goal):
         internal: Reference | ArrayLike | None = None,
     ) -> None:
         name = f"the held object {text('body', body)!r}"
-        if not isinstance(welds, Sequence) or not welds or not all(isinstance(weld, Weld) for weld in welds):
+        if not is_listed(welds) or not welds or not all(isinstance(weld, Weld) for weld in welds):
             raise ArgumentError(f"welds of {name} must be lw.Weld objects, one for each hand, not {shown(welds)}")
         self.body, self.welds = body, tuple(welds)
         if any(weld.placement != Transform.identity() for weld in self.welds):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import choice, finite_array, real, with_old_names
+from linkwork.arguments import choice, finite_array, is_listed, real, with_old_names
 from linkwork.control.gains import Gains, gains
 from linkwork.control.goals import Goal, Situation, Task, one_state
 from linkwork.control.held_object import HeldObject
@@ -299,7 +299,7 @@ def _between(numbers: Array, first: int, count: int) -> Array:
 
 
 def _as_levels(levels: Sequence[Goal | Sequence[Goal]]) -> tuple[tuple[Goal, ...], ...]:
-    if not isinstance(levels, Sequence) or not levels:
+    if not is_listed(levels) or not levels:
         raise ArgumentError(f"levels must be a list of at least one lw.control.Task or HeldObject, not {shown(levels)}")
     result: list[tuple[Goal, ...]] = []
     for given in levels:

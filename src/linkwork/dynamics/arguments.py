@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms import ALGORITHMS
 from linkwork.arguments import Array as Array
-from linkwork.arguments import all_finite, array, once
+from linkwork.arguments import all_finite, array, is_listed, once
 from linkwork.batches import FLOAT64, Given, broadcast, spread
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.engine.plans import form_of
@@ -169,8 +169,8 @@ def as_frames(model: Model, frames: Frames) -> Asked:
 
 def _asked(model: Model, frames: Frames) -> Asked:
     check_model(model)
-    listed: Sequence[Any] = (frames,) if isinstance(frames, str | Point) else frames
-    if not isinstance(listed, Sequence):
+    listed: Any = (frames,) if isinstance(frames, str | Point) else frames
+    if not is_listed(listed):
         raise ArgumentError(f"frames must be a frame's name, an lw.Point or a list of these, not {shown(frames)}")
     for item in listed:
         if not isinstance(item, str | Point):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import PRODUCTS, Algorithm, pulling_back
+from linkwork.arguments import is_listed
 from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.errors import ArgumentError, shown
@@ -216,8 +217,7 @@ def _alone(algorithm: Algorithm, out: Any) -> Any:
 
 def _names(name: str, wrt: Any) -> tuple[str, ...]:
     known = (*PRODUCTS[name][1], "f_ext", "parameters")
-    listed = isinstance(wrt, Sequence) and not isinstance(wrt, str | bytes)
-    if not listed or not wrt or not all(isinstance(one, str) and one in known for one in wrt):
+    if not is_listed(wrt) or not wrt or not all(isinstance(one, str) and one in known for one in wrt):
         raise ArgumentError(f"wrt must be a list of names among {', '.join(map(repr, known))}, not {shown(wrt)}")
     if len(set(wrt)) != len(wrt):
         raise ArgumentError(f"wrt must hold each name once, not {shown(wrt)}")

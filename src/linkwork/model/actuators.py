@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, cast
 
-from linkwork.arguments import finite, is_integer, one_or_each, several, text
+from linkwork.arguments import finite, is_integer, is_listed, one_or_each, several, text
 from linkwork.errors import ModelError, excuse, shown
 
 Gears = tuple[tuple[str, tuple[float, ...]], ...]
@@ -54,7 +54,7 @@ class Actuator:
     def __post_init__(self) -> None:
         where = f"actuator {text('the name of an actuator', self.name, ModelError)!r}"
         try:
-            if not isinstance(self.joints, Mapping | Sequence):
+            if not isinstance(self.joints, Mapping) and not is_listed(self.joints):
                 raise TypeError
             pairs: Any = self.joints.items() if isinstance(self.joints, Mapping) else self.joints
             geared = [(joint, gear) for joint, gear in pairs]
@@ -65,7 +65,7 @@ class Actuator:
         for joint, gear in geared:
             text(f"a joint of {where}", joint, ModelError)
             each = [gear] if isinstance(gear, float) or is_integer(gear) else gear
-            if not isinstance(each, Sequence) or isinstance(each, str):
+            if not is_listed(each):
                 raise ModelError(f"gear of {where} at {joint!r} must be numbers, not {shown(gear)}")
             found.append((joint, tuple(several(f"gear of {where} at {joint!r}", each, len(each), ModelError))))
         put = object.__setattr__

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, overload
 
-from linkwork.arguments import finite_array, not_negative, positive
+from linkwork.arguments import finite_array, is_listed, not_negative, positive
 from linkwork.errors import ArgumentError, shown
 from linkwork.properties import cached_property
 
@@ -95,7 +95,7 @@ def as_contacts(contacts: Any) -> Contacts:
 
     if isinstance(contacts, Contact):
         return Contacts((contacts,))
-    if not isinstance(contacts, Sequence) or isinstance(contacts, str):
+    if not is_listed(contacts):
         raise ArgumentError(f"contacts must be model.contacts or a list of lw.Contact objects, not {shown(contacts)}")
     for contact in contacts:
         if not isinstance(contact, Contact):

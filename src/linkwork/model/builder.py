@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import all_floats, one_or_each, several, text
+from linkwork.arguments import all_floats, is_listed, one_or_each, several, text
 from linkwork.errors import LinkworkWarning, ModelError, UnknownNameError, shown
 from linkwork.joints import Fixed, Joint
 from linkwork.model.all_contacts import Contacts, as_contacts
@@ -350,13 +350,13 @@ class Builder:
         Returns:
             The Model.
         """
-        if isinstance(meshes, str) or not isinstance(meshes, Sequence):
+        if not is_listed(meshes):
             raise ModelError(f"meshes must be a list of paths, not {shown(meshes)}")
         for mesh in meshes:
             text("a mesh", mesh, ModelError)
-        held: Any = constraints if isinstance(constraints, Sequence) else _as_list(constraints)
+        held: Any = constraints if is_listed(constraints) else _as_list(constraints)
         for what, parts in (("constraints", held), ("actuators", actuators)):
-            if isinstance(parts, str | range) or not isinstance(parts, Sequence):
+            if not is_listed(parts) or isinstance(parts, range):
                 raise ModelError(f"{what} must be a list of them, not {shown(parts)}")
         known = tuple(dict.fromkeys([*self._meshes, *meshes]))
         rest = (*self._constraints, *held), (*self._actuators, *actuators), tuple(self._geometry)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import Array, finite, finite_array, positive
+from linkwork.arguments import Array, finite, finite_array, is_listed, positive
 from linkwork.errors import ArgumentError, shown
 from linkwork.joints.joint import as_axis, kept_axis
 from linkwork.model.model import WORLD, Model, Point
@@ -390,7 +390,7 @@ def as_constraints(constraints: Sequence[Constraint] | Constraint) -> tuple[Cons
     """The constraints of a call, checked; a single one stands for a list of one."""
     if isinstance(constraints, Constraint):
         return (constraints,)
-    if not isinstance(constraints, Sequence) or isinstance(constraints, str):
+    if not is_listed(constraints):
         raise ArgumentError(f"constraints must be a list of lw.Weld, lw.Ball, ... objects, not {shown(constraints)}")
     for constraint in constraints:
         if not isinstance(constraint, Constraint):

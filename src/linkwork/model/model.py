@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwork.arguments import choice, is_integer, several, text
+from linkwork.arguments import choice, is_integer, is_listed, several, text
 from linkwork.errors import ModelError, UnknownNameError, shown
 from linkwork.joints import Joint
 from linkwork.model import editing, queries
@@ -289,8 +289,7 @@ class Model(Served):
             (array([2, 0, 1]), array([2, 1]))
         """
         choice("of", of, ("q", "v"), ModelError)
-        listed = isinstance(names, Sequence) or (isinstance(names, np.ndarray) and names.ndim == 1)
-        if isinstance(names, str) or not listed:
+        if not is_listed(names) and not (isinstance(names, np.ndarray) and names.ndim == 1):
             raise ModelError(f"names must be a list of joints' names, not {shown(names)}")
         starts = self.q_start if of == "q" else self.v_start
         indices = [self.joint_index(name) for name in names]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from linkwork.arguments import is_listed
 from linkwork.errors import ArgumentError, MissingExtraError, shown
 from linkwork.model.model import Model
 from linkwork.pictures import figure, legend, put, write
@@ -40,7 +40,7 @@ def plot(trajectory: Trajectory, joints: Any, path: str | Path | None) -> Any:
     """A figure of four panels over time."""
     model = trajectory.model
     chosen = [joints] if isinstance(joints, str) else model.joint_names if joints is None else joints
-    if not isinstance(chosen, Sequence):
+    if not is_listed(chosen):
         raise ArgumentError(f"joints must be a list of joints' names, not {shown(joints)}")
     picture = figure(9.0, 6.5)
     panels = picture.subplots(2, 2, sharex=True)

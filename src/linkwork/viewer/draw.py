@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import finite, finite_array, integer, is_integer, several, switch
+from linkwork.arguments import finite, finite_array, integer, is_integer, is_listed, several, switch
 from linkwork.dynamics.arguments import Array, Frames, as_array, as_frames, check_finite, check_model
 from linkwork.dynamics.kinematics import forward_kinematics
 from linkwork.errors import ArgumentError, shown
@@ -227,8 +227,7 @@ def _rows(count: int, shape: float) -> int:
 
 def _trails(trails: Trails | None) -> list[Array]:
     ways = () if trails is None else tuple(trails.values()) if isinstance(trails, Mapping) else trails
-    listed = ways.ndim > 0 if isinstance(ways, np.ndarray) else isinstance(ways, Sequence)
-    if not listed or isinstance(ways, str | bytes):
+    if not (ways.ndim > 0 if isinstance(ways, np.ndarray) else is_listed(ways)):
         raise ArgumentError(f"trails must be a list or a dict of ways (n, 3), m, not {shown(trails)}")
     checked = []
     for way in ways:

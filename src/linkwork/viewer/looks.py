@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arguments import choice, file_path
+from linkwork.arguments import choice, file_path, is_listed
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import ArgumentError, FormatError, LinkworkWarning, shown
 from linkwork.joints import Joint
@@ -194,8 +194,7 @@ def checked_shapes(shapes: Any) -> str:
 
 def checked_roots(roots: Any) -> list[str]:
     """The folders, checked."""
-    listed = isinstance(roots, Sequence) and not isinstance(roots, str | bytes)
-    if not listed:
+    if not is_listed(roots):
         raise ArgumentError(f"roots must be a list of folders, not {shown(roots)}")
     return [os.path.abspath(file_path("a root", root)) for root in roots]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from linkwork.arguments import is_listed
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import neutral
 from linkwork.errors import ArgumentError, shown
@@ -61,7 +61,7 @@ class Motion:
 
 def motions_of(what: Any, called: str = "trajectory") -> list[Motion]:
     """A model at rest, a trajectory, a rollout with all its trajectories, or several of these in a list."""
-    listed = isinstance(what, Sequence) and not isinstance(what, str | bytes | Rollout)
+    listed = is_listed(what) and not isinstance(what, Rollout)
     motions = [motion for one in (what if listed else [what]) for motion in _motions(one, called)]
     if not 0 < len(motions) <= MOST_MOTIONS:
         raise ArgumentError(f"{called} must hold 1 to {MOST_MOTIONS} motions to show side by side, not {len(motions)}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import cycle, islice
 from typing import Any
 
-from linkwork.arguments import integer, positive
+from linkwork.arguments import integer, is_listed, positive
 from linkwork.errors import ArgumentError, shown, suggestion
 from linkwork.joints import KINDS, Joint
 from linkwork.memory import check_memory
@@ -23,7 +23,7 @@ _BYTES = 1000.0  # least memory per link
 def joints(choice: JointChoice, count: int) -> list[Joint]:
     """``count`` joints of the chosen type or types."""
     several = [choice] if isinstance(choice, str | Joint) else choice
-    if not isinstance(several, Sequence) or isinstance(several, bytes | bytearray | range):
+    if not is_listed(several) or isinstance(several, range):
         raise ArgumentError(f"joint must be a kind, a joint or several of these, not {shown(choice)}")
     if not several:
         raise ArgumentError("joint must be a kind, a joint or several of these, not an empty sequence")
