@@ -15,8 +15,12 @@ import pytest
 
 import linkwork as lw
 from linkwork.arguments import finite, integer, memory_for, one_or_each, real, several
+from linkwork.engine import mode
+from linkwork.engine.code import jit
+from linkwork.engine.emit import builtin
 from linkwork.engine.mode import form
 from linkwork.errors import shown
+from linkwork.progress import Bar
 from linkwork.spatial import Transform
 
 ROD = lw.mechanisms.pendulum()
@@ -335,3 +339,68 @@ def test_a_masked_number_in_a_list_is_refused_by_compiled_code_too() -> None:
         for _ in range(2):
             with pytest.raises(lw.ArgumentError, match="q has masked numbers"):
                 lw.energy(ROD, [np.ma.masked], [0.2])
+
+
+# Sequences
+
+
+PAGES = (memoryview(np.zeros((2, 2))), memoryview(np.zeros(2)), memoryview(np.array(0.0)), memoryview(b"ab"), b"ab")
+OBJECTS: dict[str, Callable[[Any], Any]] = {
+    "constraints": lambda x: lw.constrained_dynamics(ARM, *NOW, NOW[0], x),
+    "constraints, linearised": lambda x: lw.constrained_dynamics_derivatives(ARM, *NOW, NOW[0], x),
+    "contacts": lambda x: lw.contact_dynamics(ARM, *NOW, NOW[0], x, dt=0.01),
+    "wrt": lambda x: lw.inverse_dynamics_vjp(ARM, *NOW, NOW[0], NOW[0], wrt=x),
+    "frames": lambda x: lw.jacobian(ARM, NOW[0], x),
+    "names": lambda x: ARM.permutation(x),
+    "joint": lambda x: lw.mechanisms.serial_chain(2, x),
+    "joints": lambda x: lw.Actuator("motor", x),
+    "gear": lambda x: lw.Actuator("motor", {"joint1": x}),
+    "meshes": lambda x: lw.Builder().build(meshes=x),
+    "constraints, built": lambda x: lw.Builder().build(constraints=x),
+    "actuators": lambda x: lw.Builder().build(actuators=x),
+    "levels": lambda x: lw.control.OperationalSpaceController(ARM, x),
+    "welds": lambda x: lw.control.HeldObject("box", x, np.eye(4)),
+    "roots": lambda x: lw.save_html(lw.simulate(ARM, *NOW, 0.02, 0.01), "motion.html", roots=x),
+    "trails": lambda x: lw.draw(ARM, NOW[0], trails=x),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_memory_is_no_list_of_objects(name: str) -> None:
+    """Its items are numbers, which cannot even be read one by one if it has several dimensions."""
+    for page in PAGES:
+        with pytest.raises((lw.ArgumentError, lw.ModelError), match=name.partition(",")[0]):
+            OBJECTS[name](page)
+
+
+def test_masked_numbers_in_lists_of_lists_are_refused() -> None:
+    hidden = masked([0.1, 0.2])
+    for bad in ([hidden, [0.1, 0.2]], [[0.1, 0.2], [0.1, np.ma.masked]], [[[hidden]]], (list(hidden), [0.1, 0.2])):
+        with pytest.raises(lw.ArgumentError, match=r"^q has masked numbers"):
+            lw.mass_matrix(ARM, bad)  # type: ignore[arg-type]
+    assert lw.mass_matrix(ARM, [np.ma.array([0.1, 0.2]), [0.1, 0.2]]).shape == (2, 2, 2)  # type: ignore[list-item]
+
+
+# The environment
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "known", "read"),
+    [
+        ("LINKWORK_LANES", "3", "'2', '4' or '8'", lambda: jit.host.__wrapped__()),
+        ("LINKWORK_ENGINE", "interpreted", "'interpreter'", lambda: mode._default.__wrapped__()),
+        ("LINKWORK_BUILTIN", "off", "'0' or '1'", lambda: builtin.available.__wrapped__()),
+        ("LINKWORK_PROGRESS", "no", "'0' or '1'", lambda: Bar.wanted()),
+    ],
+)
+def test_a_variable_of_the_environment_with_an_unknown_value_is_ignored_with_a_warning(
+    name: str, value: str, known: str, read: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(name, raising=False)
+    usual = read()
+    monkeypatch.setenv(name, "")
+    assert read() == usual
+    monkeypatch.setenv(name, value)
+    with pytest.warns(lw.LinkworkWarning, match=f"^{name} in the environment is '{value}', which .* be {known}, or"):
+        assert read() == usual
+    assert read() == usual  # there is one warning

@@ -111,3 +111,62 @@ def test_a_function_inside_a_compiled_one(name: str) -> None:
         expected, found = np.asarray(expected), np.asarray(found)
         assert found.shape == expected.shape
         close(found, expected, 1e-11, scale=max(1.0, float(np.abs(expected).max())))
+
+
+# Masked constants
+
+HIDDEN = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
+HIDDEN_MATRIX = np.ma.array(np.arange(9.0).reshape(3, 3), mask=np.eye(3))
+
+
+def _assigned(x: Any) -> Any:
+    y = np.zeros_like(x)
+    y[:] = HIDDEN
+    return y
+
+
+MASKED: dict[str, Callable[[Any], Any]] = {
+    "product": lambda x: x * HIDDEN,
+    "reversed product": lambda x: HIDDEN * x,
+    "ma.multiply": lambda x: np.ma.multiply(x, HIDDEN),
+    "one masked number": lambda x: x + HIDDEN[1],
+    "in a list": lambda x: x - [1.0, np.ma.masked, 2.0],
+    "in lists": lambda x: x - [[1.0, np.ma.masked, 2.0], [1.0, 2.0, 3.0]],
+    "matrix": lambda x: HIDDEN_MATRIX @ x,
+    "dot": lambda x: np.dot(x, HIDDEN),
+    "einsum": lambda x: np.einsum("j,ij->i", x, HIDDEN_MATRIX),
+    "where": lambda x: np.where(x > 0.0, HIDDEN, x),
+    "concatenate": lambda x: np.concatenate([x, HIDDEN]),
+    "stack": lambda x: np.stack([x, HIDDEN]),
+    "assignment": _assigned,
+    "index": lambda x: x[np.ma.array([0, 1], mask=[False, True])],
+    "result": lambda x: (x, HIDDEN),
+    "condition": lambda x: np.where(x > HIDDEN, x, 0.0),
+    "masked traced numbers": lambda x: 2.0 * np.ma.masked_where([True, False, False], x),
+    "solve": lambda x: np.linalg.solve(np.eye(3) * x, HIDDEN),
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_masked_constants_are_refused(name: str) -> None:
+    with pytest.raises(lw.TracingError, match=r"masked numbers cannot be computed with; fill them"):
+        lw.compile(MASKED[name], x=3)
+
+
+def test_masked_constants_that_numpy_fills_or_that_hide_nothing_are_fine() -> None:
+    x = np.array([1.0, 2.0, 4.0])
+    for text in (
+        lambda x: x * HIDDEN.filled(0.0),
+        lambda x: np.ma.filled(HIDDEN * x, 0.0),
+        lambda x: x * HIDDEN.sum(),
+        lambda x: np.ma.dot(x, HIDDEN),  # type: ignore[no-untyped-call]
+        lambda x: x * np.ma.array([1.0, 2.0, 3.0]),
+    ):
+        assert np.array_equal(lw.compile(text, x=3)(x), text(x))
+
+
+@pytest.mark.parametrize("constant", [["tip"], [1.0 + 2.0j], ["2020"]], ids=str)
+def test_constants_that_are_no_numbers_are_refused(constant: Any) -> None:
+    given = np.array(constant, dtype="M8[D]" if constant == ["2020"] else None)
+    with pytest.raises(lw.TracingError, match="cannot be traced"):
+        lw.compile(lambda x: np.concatenate([x, given]), x=3)

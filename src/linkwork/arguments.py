@@ -28,6 +28,8 @@ Kind = type[LinkworkError]
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 _LONGEST_PATH = 4096
+_DEEPEST = 64
+"""Lists in lists that NumPy makes an array of, at most."""
 
 # Deprecated names
 
@@ -56,8 +58,6 @@ def with_old_names(**names: str) -> Callable[[Callable[Given, Result]], Callable
     return made
 
 
-# Single numbers
-
 # The environment
 
 
@@ -76,6 +76,8 @@ def _warn_of_variable(name: str, value: str, known: tuple[str, ...]) -> None:
     expected = " or ".join([", ".join(map(repr, known[:-1])), repr(known[-1])] if known[1:] else map(repr, known))
     warn_caller(f"{name} in the environment is {shown(value)}, which is ignored; it must be {expected}, or not set")
 
+
+# Single numbers
 
 
 def finite(what: str, value: Any, error: Kind = ArgumentError) -> float:
@@ -205,14 +207,14 @@ def _how_many(values: Any, count: int) -> str:
     return f"{len(values)}" if isinstance(values, list | tuple | np.ndarray) else f"fewer or more than {count}"
 
 
-# Arrays
-
 def is_listed(value: Any) -> TypeGuard[Sequence[Any]]:
     """Whether it is a list, a tuple or another sequence of objects. Text is none, nor is memory: its items are numbers,
     and cannot even be read one by one if it has several dimensions.
     """
     return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview)
 
+
+# Arrays
 
 
 def array(what: str, value: Any, last: tuple[int, ...] | None = None) -> Array:
@@ -222,6 +224,7 @@ def array(what: str, value: Any, last: tuple[int, ...] | None = None) -> Array:
     try:
         given = np.asarray(value)
     except Exception as error:  # anything that an object's own conversion raises
+        excuse(error)
         raise ArgumentError(f"{what} cannot be made an array{_shape(' of', last)}: {error}") from None
     if given.dtype.kind not in "fiu" and not (given.dtype.kind == "b" and given.size == 0):
         raise ArgumentError(
@@ -250,7 +253,6 @@ def finite_array(what: str, value: Any) -> Array:
 def all_finite(numbers: Array) -> bool:
     """Whether all numbers are finite; the repetitions of a broadcast are checked once. Traced numbers, which are
     objects, pass: their values are checked when they are computed.
-        excuse(error)
     """
     return numbers.dtype == object or bool(np.isfinite(once(numbers)).all())
 
@@ -260,13 +262,15 @@ def once(numbers: Array) -> Array:
     return numbers[tuple(slice(None) if stride else slice(1) for stride in numbers.strides)]
 
 
-def masked(value: Any) -> bool:
-    """Whether a masked array hides some of its numbers, or a list has a masked one."""
+def masked(value: Any, depth: int = _DEEPEST) -> bool:
+    """Whether a masked array hides some of its numbers, be it in a list, or in lists of lists."""
     ma = sys.modules.get("numpy.ma")  # NumPy imports it on first use
     if ma is None:
         return False
     if isinstance(value, list | tuple):
-        return id(ma.masked) in map(id, value)
+        kinds = set(map(type, value)) - {float, int} if depth else ()
+        hiding = tuple(kind for kind in kinds if issubclass(kind, list | tuple | ma.MaskedArray))
+        return bool(hiding) and any(masked(item, depth - 1) for item in value if isinstance(item, hiding))
     if not isinstance(value, ma.MaskedArray):
         return False
     mask = ma.getmaskarray(value)

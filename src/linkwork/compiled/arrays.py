@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.arguments import masked
 from linkwork.engine.trace.conditions import Condition, Undecided
 from linkwork.errors import TracingError
 
@@ -157,6 +158,7 @@ _PLAIN = frozenset((float, int))
 
 def numbers(value: Any) -> Any:
     """A value as a plain array of objects: floats, traced scalars and conditions."""
+    check_unmasked(value)
     if isinstance(value, TracedArray):
         return value.view(np.ndarray)
     if isinstance(value, Undecided):
@@ -171,6 +173,12 @@ def numbers(value: Any) -> Any:
     if array.dtype.kind not in "fiu":
         raise TracingError(f"an array of {array.dtype} cannot be computed with traced numbers, which are float64")
     return array.astype(np.float64).astype(object)
+
+
+def check_unmasked(value: Any) -> None:
+    """Masked numbers, which NumPy's functions over objects would use, are refused, in lists, too."""
+    if masked(value):
+        raise TracingError("masked numbers cannot be computed with; fill them, as with .filled(0.0), or leave them out")
 
 
 def _number(value: Any) -> Any:
@@ -197,4 +205,5 @@ def _index(index: Any) -> Any:
             raise TracingError(
                 "traced numbers cannot choose elements: indices are fixed when a function is traced; use np.where"
             )
+        check_unmasked(part)
     return index

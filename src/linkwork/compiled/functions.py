@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.compiled import linear_algebra, orthogonal
-from linkwork.compiled.arrays import TracedArray, numbers, traced
+from linkwork.compiled.arrays import TracedArray, check_unmasked, numbers, traced
 from linkwork.compiled.reductions import REDUCTIONS, accumulated, all_of, reduced
 from linkwork.compiled.scalars import SCALARS, as_numbers, selected, ufuncs
 from linkwork.engine.trace.conditions import Condition
@@ -284,6 +284,7 @@ def apply_function(func: Callable[..., Any], args: Sequence[Any], options: dict[
         raise _unknown(f"{func.__module__.replace('numpy', 'np', 1)}.{func.__name__}".removeprefix("np."))
     if options.get("out") is not None:
         raise TracingError(f"np.{func.__name__}(out=...) cannot be traced; assign the result")
+    check_unmasked([*args, *options.values()])
     return text(*args, **options)
 
 

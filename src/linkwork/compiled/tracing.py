@@ -48,6 +48,7 @@ def trace(
         with np.errstate(all="ignore"):  # constants that fold to NaN are reported when computed
             value = function(**arrays)
         structure, leaves = taken_apart(name, value)
+        results = [[number(item) for item in leaf.flat] for leaf in leaves]
     except LinkworkError:
         raise
     except ZeroDivisionError as error:
@@ -62,16 +63,16 @@ def trace(
             cause = cause.__cause__
         if isinstance(cause, KeyboardInterrupt):
             raise cause from None
-        place = whereabouts(error.__traceback__)
         excuse(error)
+        place = whereabouts(error.__traceback__)
         raise TracingError(
             f"{name} cannot be traced: {type(error).__name__}: {error}. Arguments are arrays of numbers that are not "
             f"known yet; make arrays of them by np.stack or np.concatenate, and use NumPy's functions",
             place,
         ) from error
-    for k, leaf in enumerate(leaves):
-        for i, item in enumerate(leaf.flat):
-            tracer.store(Address(f"result{k}", i), number(item))
+    for k, leaf in enumerate(results):
+        for i, item in enumerate(leaf):
+            tracer.store(Address(f"result{k}", i), item)
     tracer.finish()
     eliminate_dead_code(tracer.program)
     if not leaves:
