@@ -159,13 +159,16 @@ def test_a_read_only_folder_is_used_as_far_as_it_goes(folder: Path, monkeypatch:
 
 def test_a_folder_that_cannot_be_made_is_done_without(folder: Path) -> None:
     folder.write_text("a file")
-    assert compute() > 0.0 and folder.read_text() == "a file"
+    with pytest.warns(lw.LinkworkWarning, match=r"^LINKWORK_CACHE_DIR is .* cannot be used: Not a directory; compiled"):
+        assert compute() > 0.0
+    assert folder.read_text() == "a file"
     assert cli.main(["cache"]) == 0
 
 
 def test_a_folder_in_an_impossible_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LINKWORK_CACHE_DIR", "/proc/no/such/folder")
-    assert compute() > 0.0
+    with pytest.warns(lw.LinkworkWarning, match="which cannot be used: No such file"):
+        assert compute() > 0.0
 
 
 @posix
@@ -295,6 +298,18 @@ def test_code_of_another_model_under_this_key_is_not_run(folder: Path) -> None:
     loader._loaded.clear()
     with pytest.warns(lw.LinkworkWarning, match="damaged, or the code of something else"):
         assert compute() == expected
+
+
+def test_a_damaged_file_fails_no_call_if_warnings_are_errors(folder: Path) -> None:
+    expected = compute()
+    (path,) = files(folder)
+    path.write_bytes(path.read_bytes()[:100])
+    loader._loaded.clear()
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("error")
+        assert compute() == expected
+    assert path.stat().st_size > 100
+    assert ["is damaged, or the code of something else" in str(each.message) for each in shown] == [True]
 
 
 def test_a_forged_file_is_told_from_a_damaged_one(

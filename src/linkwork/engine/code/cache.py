@@ -99,7 +99,7 @@ def obstacle() -> str | None:
 
 def read(key: str) -> bytes | None:
     """The object code of a key, or None."""
-    with _trusted() as place:
+    with _trusted() as place, contextlib.suppress(OSError):
         if place is None:
             return None
         name = key + _SUFFIX
@@ -109,10 +109,7 @@ def read(key: str) -> bytes | None:
             return None if secret is None else _checked(content, key, secret)
         except _Distrusted as reason:
             _warn(f"ignored a file in the cache, {place.path / name}: it {reason}")
-            with contextlib.suppress(OSError):
-                place.remove(name)
-        except OSError:
-            pass
+            place.remove(name)
     return None
 
 
@@ -332,8 +329,9 @@ def _trusted(create: bool = False) -> Iterator[_Folder | None]:
             place = stack.enter_context(_opened(path, create)) if path is not None else None
         except _Distrusted as reason:
             _warn(f"the cache folder {path} is not used: {reason}; compiled code is not kept")
-        except OSError:
-            pass
+        except OSError as error:
+            if create and os.environ.get(CACHE):
+                _warn(f"{CACHE} is {path}, which cannot be used: {error.strerror}; compiled code is not kept")
         yield place
 
 
@@ -395,4 +393,7 @@ def _joined(names: Sequence[str]) -> str:
 
 @cache
 def _warn(message: str) -> None:
-    warnings.warn(message, LinkworkWarning, stacklevel=2)
+    try:
+        warnings.warn(message, LinkworkWarning, stacklevel=2)
+    except LinkworkWarning as warning:  # warnings are errors, but no problem here ever fails a call
+        warnings.showwarning(warning, LinkworkWarning, __file__, 0)
