@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import socket
 import stat
 import sys
 import zipfile
@@ -133,6 +134,23 @@ def test_a_file_that_cannot_be_read_is_named(name: str, tmp_path: Path) -> None:
         lw.Trajectory.load(tmp_path / name, MODEL)
     with pytest.raises(lw.FormatError, match=name):
         lw.load(tmp_path / name)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_only_regular_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a pipe without a writer, nor one with a writer that never writes, nor a device that never ends."""
+    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
+    os.mkfifo("pipe")
+    (tmp_path / "folder").mkdir()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
+        for name in ("pipe", "folder", "socket", "/dev/zero", "/dev/tty"):
+            with pytest.raises(lw.FormatError, match=f"^{name}: cannot read the file"):
+                lw.load(Path(name))
+    writer = os.open("pipe", os.O_RDWR)
+    with pytest.raises(lw.FormatError, match="it is no regular file"):
+        lw.load("./pipe")
+    os.close(writer)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")

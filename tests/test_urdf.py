@@ -485,7 +485,7 @@ def test_messages_stay_short(write: Write) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path, write: Write) -> None:
     for path, words in (
         (tmp_path / "none.urdf", "No such file"),
-        (tmp_path, "Is a directory"),
+        (tmp_path, "it is no regular file"),
         ("nul\0.urdf", "null"),
         (write(""), "empty"),
         (write(" \n "), "empty"),

@@ -52,7 +52,7 @@ class _Folder:
     def document(self, element: Element, path: str) -> Element:
         """The root of a file that an element refers to; each use counts, as MuJoCo reads it each time."""
         if path not in self.documents:
-            self.documents[path] = read(path, regular=True)
+            self.documents[path] = read(path)
         found = self.documents[path]
         self.files += 1
         self.elements += sum(1 for _ in found.walk())

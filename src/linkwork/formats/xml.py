@@ -221,10 +221,10 @@ it has ended; they are then not added to the root. So a large file need not be i
 """
 
 
-def read(path: str, regular: bool = False, strict: bool = False, taking: Taking | None = None) -> Element:
-    """The root element of a file; ``regular``: it must be a regular file, as no user has named it."""
+def read(path: str, strict: bool = False, taking: Taking | None = None) -> Element:
+    """The root element of a regular file: a pipe or a device may never end."""
     try:
-        with open_regular(path) if regular else open(path, "rb") as file:
+        with open_regular(path) as file:
             parts = iter(partial(file.read, 2**20), b"")  # memory for the data that there is, not for a declared size
             data = b"".join(islice(parts, MAX_BYTES // 2**20 + 1))
     except OSError as error:
