@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import sys
 import warnings
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -171,3 +172,51 @@ def test_errors_cross_processes() -> None:
         with lw.interpreted():
             found = lw.rollout(MODEL, **asked(), executor=executor)
         assert_complete_and_the_same(found)
+
+
+class Odd:
+    """An executor that returns futures of any kind."""
+
+    def __init__(self, future: Callable[[Callable[[], Any]], Any]) -> None:
+        self.future = future
+
+    def submit(self, function: Callable[[Any], Any], job: Any) -> Any:
+        return self.future(lambda: function(job))
+
+
+def future_of(result: Any) -> SimpleNamespace:
+    return SimpleNamespace(result=lambda: result, cancel=lambda: 1 / 0)
+
+
+ODD: dict[str, Callable[[Callable[[], Any]], Any]] = {
+    "nothing": lambda work: future_of(None),
+    "no status": lambda work: future_of(work()[:-1]),
+    "too much": lambda work: future_of((*work(), 0)),
+    "no arrays": lambda work: future_of((None, None, None, 0)),
+    "one trajectory for all": lambda work: future_of([part[:1] for part in work()[:-1]] + [0]),
+    "float32": lambda work: future_of((*(part.astype(np.float32) for part in work()[:-1]), 0)),
+    "another status": lambda work: future_of((*work()[:-1], "fine")),
+    "a generator": lambda work: iter(work()),
+    "no future": lambda work: None,
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_futures_that_do_not_have_the_jobs_result_are_refused(name: str) -> None:
+    """What they raise when they are cancelled afterwards is not looked at."""
+    with pytest.raises(lw.ArgumentError, match=r"(a future|submit) of executor <.*Odd.* must return"):
+        lw.rollout(MODEL, **asked(), executor=Odd(ODD[name]), chunk=60)
+
+
+def ended(work: Callable[[], Any]) -> Future[Any]:
+    """The future of a worker that ends itself."""
+    future: Future[Any] = Future()
+    future.set_exception(SystemExit(3))
+    return future
+
+
+def test_a_worker_that_ends_itself_does_not_end_this_process() -> None:
+    with pytest.warns(lw.LinkworkWarning, match=r"2 of 2 jobs were lost with their workers \(SystemExit: 3\)"):
+        assert_complete_and_the_same(lw.rollout(MODEL, **asked(), executor=Odd(ended), chunk=60))
+    with pytest.raises(SystemExit):  # raised here, as by a signal handler
+        lw.rollout(MODEL, **asked(), executor=Odd(lambda work: SimpleNamespace(result=lambda: sys.exit(3))), chunk=60)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
-from concurrent.futures import BrokenExecutor, CancelledError
+from concurrent.futures import BrokenExecutor, CancelledError, Future
 from typing import Any
 
+import numpy as np
+
+from linkwork.arguments import is_integer
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.run.threads import get_threads
-from linkwork.errors import ArgumentError, LinkworkWarning
+from linkwork.errors import ArgumentError, LinkworkWarning, excuse, shown
 from linkwork.progress import Bar
 from linkwork.simulation.rollouts.jobs import Job, compute
 
@@ -37,15 +40,12 @@ def spread(job: Job, into: Sequence[Array], executor: Any, chunk: int | None) ->
             target = [array[first : first + size] for array in into]
             future, futures[k] = futures[k], None  # its result is needed in this iteration only
             try:
-                if isinstance(future, BaseException):
-                    raise future
-                *found, flags = future.result()
-                for array, part in zip(target, found, strict=True):
-                    array[...] = part
-            except (BrokenExecutor, CancelledError, _killed()) as error:
+                status |= _taken(future, target, executor)
+            except BaseException as error:
+                if not _is_lost(error, future):
+                    raise
                 lost.append(error)
-                flags = jobs[k].run(target, get_threads())
-            status |= flags
+                status |= jobs[k].run(target, get_threads())
             if bar is not None:
                 bar(k + 1)
     finally:
@@ -53,7 +53,10 @@ def spread(job: Job, into: Sequence[Array], executor: Any, chunk: int | None) ->
             bar.close()
         for future in futures:
             if hasattr(future, "cancel"):
-                future.cancel()
+                try:
+                    future.cancel()
+                except Exception as error:  # the result, or an error, is there already
+                    excuse(error)
     if lost:
         warnings.warn(
             f"{len(lost)} of {len(jobs)} jobs were lost with their workers ({type(lost[0]).__name__}: {lost[0]}) and "
@@ -62,6 +65,37 @@ def spread(job: Job, into: Sequence[Array], executor: Any, chunk: int | None) ->
             stacklevel=3,
         )
     return status
+
+
+def _taken(future: Any, target: Sequence[Array], executor: Any) -> int:
+    """The status of a job whose future has its records and costs, which are copied to the arrays ``target``."""
+    if isinstance(future, BaseException):
+        raise future
+    if not callable(getattr(future, "result", None)):
+        raise ArgumentError(f"submit of executor {executor!r} must return a future, not {shown(future)}")
+    answer = future.result()
+    parts = answer if isinstance(answer, tuple | list) else ()
+    arrays = [part for part in parts[:-1] if isinstance(part, np.ndarray) and part.dtype == np.float64]
+    fits = [part.shape for part in arrays] == [array.shape for array in target] and len(parts) == len(target) + 1
+    if not fits or not is_integer(parts[-1]):
+        raise ArgumentError(
+            f"a future of executor {executor!r} must return what the function that was submitted returns, its records "
+            f"and a status, not {shown(answer)}"
+        )
+    for array, part in zip(target, arrays, strict=True):
+        array[...] = part
+    return int(parts[-1])
+
+
+def _is_lost(error: BaseException, future: Any) -> bool:
+    """Whether an error says that a worker has died: it was killed, or ended by itself, as sys.exit does it, which must
+    not end this process, too.
+    """
+    if isinstance(error, BrokenExecutor | CancelledError | _killed()):
+        return True
+    if isinstance(error, Exception | KeyboardInterrupt) or not isinstance(future, Future):
+        return False
+    return future.done() and not future.cancelled() and future.exception() is error
 
 
 def _submitted(executor: Any, job: Job) -> Any:
