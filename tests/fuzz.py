@@ -21,6 +21,7 @@ import itertools
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -28,10 +29,11 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -385,7 +387,7 @@ LEFT_OUT = {
     "control.HeldObject.asked": "for the controller",
     "control.HeldObject.passive": "for the controller",
     **dict.fromkeys(("show", "View"), "starts a server; see test_show.py"),
-    **dict.fromkeys(("compile", "jvp", "vjp", "jacobian_of"), "takes a function; see test_compile.py"),
+    **dict.fromkeys(("compile", "jvp", "vjp", "jacobian_of"), "takes a function; see OPERATIONS, test_compile.py"),
     "evaluate": "takes any scalars, which it never looks at; see test_scalars.py",
     "interpreted": "takes nothing",
     "get_threads": "takes nothing",
@@ -503,6 +505,26 @@ def unsound(result: Any) -> str | None:
 # Callables
 
 
+OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "*": lambda x, constant: x * constant,
+    "reversed -": lambda x, constant: constant - x,
+    "@": lambda x, constant: constant @ x,
+    "where": lambda x, constant: np.where(x > 0.0, constant, x),
+    "concatenate": lambda x, constant: np.concatenate([x, constant]),
+    "mass_matrix": lambda x, constant: lw.mass_matrix(joints_only(), x[:2] + constant[:2]),
+    "energy": lambda x, constant: lw.energy(joints_only(), x[:2], constant[:2]),
+    "result": lambda x, constant: {"x": x, "constant": constant},
+}
+CONSTANTS = {"constant": lambda: numbers(3, 14), "x": lambda: numbers(3, 15)}
+
+
+def compiled(operation: Callable[[Any, Any], Any], constant: Any, x: Any) -> Any:
+    """The result of a compiled function that has a constant, which must not be one that a mask hides."""
+    found = lw.compile(lambda x: operation(x, constant), x=3)(x)
+    assert not np.ma.isMaskedArray(constant) or not np.ma.getmaskarray(constant).any(), "masked numbers were used"
+    return tuple(found.values()) if isinstance(found, dict) else found
+
+
 @dataclass(frozen=True)
 class Target:
     """A public callable: how to get it (a method on a new object), and factories of its valid arguments."""
@@ -527,6 +549,8 @@ def targets() -> list[Target]:
                 found.append(_target(full, lambda thing=thing: thing, thing))
             if full in INSTANCES:
                 found += _methods(full, thing)
+    for name, operation in OPERATIONS.items():
+        found.append(Target(f"compile {name}", lambda operation=operation: partial(compiled, operation), CONSTANTS))
     missing = INSTANCES.keys() - {target.name.rpartition(".")[0] for target in found}
     assert not missing, f"nothing public is called of {missing}"
     return found
@@ -568,6 +592,64 @@ def _made_folder(name: str) -> Path:
     made = folder() / name
     made.mkdir(exist_ok=True)
     return made
+
+
+def _made_pipe(name: str) -> str:
+    path = folder() / name
+    if not path.exists():
+        os.mkfifo(path)
+    return str(path)
+
+
+@cache
+def _with_writer(path: str) -> str:
+    os.open(path, os.O_RDWR)
+    return path
+
+
+@cache
+def _made_socket(name: str) -> str:
+    path = folder() / name
+    made = socket.socket(socket.AF_UNIX)
+    made.bind(str(path))
+    _kept.append(made)
+    return str(path)
+
+
+_kept: list[object] = []
+"""What lives as long as this process."""
+
+
+class _Executor:
+    """Its futures are made from the result of a job."""
+
+    def __init__(self, future: Callable[[Any], Any]) -> None:
+        self.future = future
+
+    def submit(self, function: Callable[[Any], Any], job: Any) -> Any:
+        return self.future(function(job))
+
+
+def _done(result: Any, error: BaseException | None = None) -> Future[Any]:
+    future: Future[Any] = Future()
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
+    return future
+
+
+EXECUTORS: dict[str, Callable[[], Any]] = {
+    "futures": lambda: _Executor(_done),
+    "no futures": lambda: _Executor(lambda result: None),
+    "futures without results": lambda: _Executor(lambda result: _done(None)),
+    "futures of other results": lambda: _Executor(lambda result: _done(result[1:])),
+    "futures of lists": lambda: _Executor(lambda result: _done(list(result))),
+    "futures of other shapes": lambda: _Executor(lambda result: _done((*(part[:0] for part in result[:-1]), 0))),
+    "futures that are cancelled": lambda: _Executor(lambda result: _done(None, CancelledError())),
+    "futures of workers that ended": lambda: _Executor(lambda result: _done(None, SystemExit(3))),
+}
+"""Executors whose futures may be anything."""
 
 
 class _Lying:
@@ -616,6 +698,8 @@ ANYTHING |= {
     "a lambda": lambda: lambda *_: 0.0,
     "an object": object,
     "masked": lambda: np.ma.masked,
+    "memory of two dimensions": lambda: memoryview(np.zeros((2, 3))),
+    "memory of no dimensions": lambda: memoryview(np.array(1.0)),
     "masked array": lambda: np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False]),
     "masked in a list": lambda: [np.ma.masked, 1.0, 2.0],
     "a matrix": lambda: np.asmatrix([[1.0]]),
@@ -635,6 +719,10 @@ ANYTHING |= {
     "a path below a file": lambda: f"{urdf()}/x.png",
     "a missing file": lambda: folder() / "missing" / "x.npz",
     "a file of another kind": urdf,
+    "a pipe": lambda: _made_pipe("pipe.urdf"),
+    "a pipe with a silent writer": lambda: _with_writer(_made_pipe("open.npz")),
+    "a socket": lambda: _made_socket("socket"),
+    "an endless file": lambda: Path("/dev/zero"),
     "a full disk": lambda: "/dev/full",
     "a place for no file": lambda: "/proc/none/x.svg",
     "a liar": _Lying,
@@ -648,6 +736,9 @@ ANYTHING |= {
     "a trajectory's class": lambda: lw.Trajectory,
     "a reference": lambda: lw.control.Constant([1.0, 2.0, 3.0]),
 }
+
+
+ANYTHING |= EXECUTORS
 
 
 def _huge_batch(good: np.ndarray) -> np.ndarray:
@@ -695,10 +786,12 @@ VARIANTS: dict[str, Callable[[np.ndarray], Any]] = {
     "unaligned": _unaligned,
     "masked": lambda good: np.ma.array(good, mask=np.arange(good.size).reshape(good.shape) == 0),
     "not masked": lambda good: np.ma.array(good),
+    "masked in lists": lambda good: [np.ma.array(good.ravel(), mask=True)] * 2,
     "as a list": lambda good: good.tolist(),
     "as a tuple": lambda good: tuple(good),
     "as a generator": lambda good: (number for number in good),
     "as a memoryview": lambda good: memoryview(np.ascontiguousarray(good)),
+    "as a memoryview of more dimensions": lambda good: memoryview(np.stack([good, good])),
     "as fractions": lambda good: [Fraction(number) for number in good.ravel().tolist()],
     "first alone": lambda good: good.ravel()[0],
 }
@@ -719,14 +812,18 @@ def _array_of(good: Any) -> np.ndarray | None:
 
 @dataclass(frozen=True)
 class Call:
-    """One call: its callable, the replaced arguments with their replacements, and the form in which it runs."""
+    """One call: its callable, the replaced arguments with their replacements, the form in which it runs, and whether
+    warnings are errors.
+    """
 
     target: Target
     hostile: dict[str, str]
     form: str
+    strict: bool = False
 
     def __str__(self) -> str:
-        return f"{self.target.name}({', '.join(f'{name}={what}' for name, what in self.hostile.items())}) {self.form}"
+        replaced = ", ".join(f"{name}={what}" for name, what in self.hostile.items())
+        return f"{self.target.name}({replaced}) {self.form}{' -W error' if self.strict else ''}"
 
     def arguments(self) -> dict[str, Any]:
         made = {name: valid() for name, valid in self.target.arguments.items()}
@@ -745,6 +842,9 @@ ENDLESS = {
 }
 """Pairs of arguments that are not replaced together, and why."""
 
+
+STRICT = 0.1
+"""Of the calls, warnings are errors in so many."""
 
 CALLED_BACK = ("torque", "f_ext", "executor", "policy", "cost")
 """Arguments that may be functions: exceptions of these propagate unchanged."""
@@ -768,9 +868,11 @@ class Plan:
         chosen = {names[i]: self._hostile(target, names[i], rng) for i in some}
         if any(owner == target.name and set(pair) <= chosen.keys() for owner, *pair in ENDLESS):
             chosen = dict(list(chosen.items())[:1])
-        return Call(target, chosen, self.forms[rng.integers(len(self.forms))])
+        return Call(target, chosen, self.forms[rng.integers(len(self.forms))], bool(rng.random() < STRICT))
 
     def _hostile(self, target: Target, name: str, rng: np.random.Generator) -> str:
+        if name == "executor" and rng.random() < 0.5:
+            return list(EXECUTORS)[rng.integers(len(EXECUTORS))]
         changed = _array_of(target.arguments[name]()) is not None and rng.random() < 0.5
         options = list(VARIANTS if changed else ANYTHING)
         return options[rng.integers(len(options))]
@@ -804,7 +906,7 @@ def outcome(call: Call) -> str:
     if any(callable(arguments.get(name)) for name in CALLED_BACK):
         return "none"
     with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
+        warnings.simplefilter("error" if call.strict else "always")
         try:
             with form(call.form):
                 function = call.target.get()
@@ -816,6 +918,8 @@ def outcome(call: Call) -> str:
                 for cls, use in USES:
                     if isinstance(result, cls):
                         bad = bad or unsound(use(result))
+        except LinkworkWarning:
+            bad, came = None if call.strict else "a warning is raised", "error"
         except LinkworkError as error:
             bad, came = None if "a long text" in call.hostile.values() else _unsaid(error), "error"
         except Exception as error:
