@@ -602,12 +602,6 @@ def _made_pipe(name: str) -> str:
 
 
 @cache
-def _with_writer(path: str) -> str:
-    os.open(path, os.O_RDWR)
-    return path
-
-
-@cache
 def _made_socket(name: str) -> str:
     path = folder() / name
     made = socket.socket(socket.AF_UNIX)
@@ -720,7 +714,6 @@ ANYTHING |= {
     "a missing file": lambda: folder() / "missing" / "x.npz",
     "a file of another kind": urdf,
     "a pipe": lambda: _made_pipe("pipe.urdf"),
-    "a pipe with a silent writer": lambda: _with_writer(_made_pipe("open.npz")),
     "a socket": lambda: _made_socket("socket"),
     "an endless file": lambda: Path("/dev/zero"),
     "a full disk": lambda: "/dev/full",

@@ -157,6 +157,8 @@ def test_only_regular_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_pipe_is_written_to_and_never_waited_for(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
+    with pytest.raises(lw.FileError, match="nobody reads this pipe"):
+        files.write_text(pipe, "words")
     with pytest.raises(lw.ArgumentError, match="no regular file"):
         lw.Trajectory.load(pipe, MODEL)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)

@@ -52,7 +52,9 @@ def _beside(to: Path) -> Iterator[Path]:
     with contextlib.suppress(FileNotFoundError):
         old = to.stat()
     if old is not None and not stat.S_ISREG(old.st_mode):
-        yield to
+        reader = _reader(to) if stat.S_ISFIFO(old.st_mode) else contextlib.nullcontext()
+        with reader:
+            yield to
         return
     to = Path(os.path.realpath(to))
     if old is not None and not os.access(to, os.W_OK):
@@ -72,6 +74,20 @@ def _beside(to: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     _to_disk(to.parent)
+
+
+@contextlib.contextmanager
+def _reader(pipe: Path) -> Iterator[None]:
+    """Make sure that somebody reads a pipe, for whom opening it would wait; they see its end after this block."""
+    try:
+        number = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError as error:
+        reason = "nobody reads this pipe" if error.errno == errno.ENXIO else error.strerror
+        raise OSError(error.errno, reason) from None
+    try:
+        yield
+    finally:
+        os.close(number)
 
 
 def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
