@@ -175,3 +175,12 @@ def test_no_robot_alarms_at_a_hundred_times_its_limits(name: str) -> None:
     with lw.interpreted():
         for what in ("articulated_body", "composite_body", "inverse_dynamics", "nonlinear_effects"):
             assert not called(what, model, q, v, tau)[1]
+
+
+def test_speeds_whose_squares_overflow_are_an_error_of_ours_alone() -> None:
+    """No warning of NumPy's comes before it."""
+    model = lw.mechanisms.serial_chain(3)
+    for speed in (-1e200, 1e308):
+        v = np.full(3, speed)
+        with lw.interpreted(), pytest.raises(lw.SingularError, match=r"the numbers overflow; v of joint 'joint1'"):
+            lw.inverse_dynamics_derivatives(model, np.zeros(3), v, np.zeros(3))

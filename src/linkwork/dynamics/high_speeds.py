@@ -85,6 +85,7 @@ def warn_of_fast_ends(model: Model, q: Array, v: Array, gained: Array, what: Cal
             return
 
 
+@np.errstate(all="ignore")  # the squares of very high speeds overflow
 def _doubtful(v: Array, result: Array, least: float) -> _Indices:
     """The states, rows, with a speed above ``FAST`` and a result that is small beside the terms for it."""
     fast = np.flatnonzero((abs(v) > FAST).any(axis=1))
@@ -99,6 +100,7 @@ def _some(states: _Indices, of: int) -> Iterator[_Indices]:
         yield np.repeat(chosen, 2) if len(chosen) == 1 < of else chosen
 
 
+@np.errstate(all="ignore")
 def _loss(
     algorithm: Algorithm, model: Model, plan: Plan, rows: Sequence[Array], result: Array,
     further: Array | float = 0.0,
@@ -109,8 +111,7 @@ def _loss(
     for s, other in zip(_SLOWER, slower, strict=True):
         if still is None or other is None:
             return None
-        with np.errstate(all="ignore"):
-            np.fmax(errors, abs((result - still) - (other - still) / (s * s)), out=errors)
+        np.fmax(errors, abs((result - still) - (other - still) / (s * s)), out=errors)
     sizes = np.maximum(np.maximum(abs(result).max(axis=1), _least(model, algorithm)), further)
     shares = errors.max(axis=1) / sizes
     state = int(shares.argmax())
