@@ -16,10 +16,13 @@ from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.ir import evaluator, verifier
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.merge import merge_cases
-from linkwork.engine.ir.program import Block, Loop, Program
+from linkwork.engine.ir.program import Block, Loop, Program, calls
+from linkwork.engine.ir.shared_calls import share_calls
 from linkwork.engine.plans import Task, plan_for, planner, stage_words
+from linkwork.engine.plans import plan as plan_module
 from linkwork.engine.plans.rolled import Rolled, laid_out
 from linkwork.engine.plans.staged import Staged
+from linkwork.engine.plans.traced import Traced
 from linkwork.engine.trace import pull_loops
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.engine.trace.overwriting import overwritten
@@ -254,12 +257,18 @@ def test_a_chain_of_100_links_on_a_floating_base() -> None:
         close(change, lw.forward_dynamics_jvp(model, q, v, tau, *tangents), 1e-11)
         for found, expected in zip(gradients, lw.forward_dynamics_vjp(model, q, v, tau, tangents[0]), strict=True):
             close(found, expected, 1e-11)
-    plan = backward._plan("interpreted")
-    assert isinstance(plan, Staged) and [len(calls) for _, _, calls, _ in plan.steps] == [1, 0]
+    assert [str(callee) for callee in calls(share_calls(backward.program))] == [
+        f"articulated_body of {model.name!r} backward"
+    ]
 
 
-def test_what_is_served_without_checks_has_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plain arrays, with the same leading axes or none, and out=; everything else takes the checked path."""
+@pytest.mark.parametrize(("method", "kind"), [("articulated_body", Traced), ("constraint_force", Staged)])
+def test_what_is_served_without_checks_has_the_same_bits(
+    method: str, kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Plain arrays, with the same leading axes or none, and out=; everything else takes the checked path. Code with
+    loops over bodies is called for tiles, code that cuts chains into segments between stages.
+    """
 
     def text(q: Array, v: Array, weight: Array) -> Any:
         tau = lw.gravity_torques(LONG, q)
@@ -269,7 +278,7 @@ def test_what_is_served_without_checks_has_the_same_bits(monkeypatch: pytest.Mon
             "q": q,
             "ones": np.ones(3),
             "none": q[..., :0],
-            "a": weight * lw.forward_dynamics(LONG, q, v, tau),
+            "a": weight * lw.forward_dynamics(LONG, q, v, tau, method=method),
         }
 
     f = lw.compile(text, q=60, v=60, weight=())
@@ -286,18 +295,19 @@ def test_what_is_served_without_checks_has_the_same_bits(monkeypatch: pytest.Mon
     assert np.array_equal(second["again"], kept["again"])
     assert all(np.array_equal(found, kept[name]) for name, found in f(q, v, weight).items())
     plan = f.plan
-    assert isinstance(plan, Staged)
-    for busy in (0, 0, 1):  # checked, by code, and from part to part by Python, while another call is at these
-        plan._busy[0] = busy
+    assert type(plan) is kind
+    word = plan._busy if isinstance(plan, Staged) else plan.busy
+    for busy in (0, 0, 1):  # checked, by code, and by Python, while another call is at the code
+        word[0] = busy
         alone = f(q[1, 2], v[1, 2], weight)
         assert all(np.array_equal(bits(found), bits(kept[name][1, 2])) for name, found in alone.items())
         assert all(np.array_equal(found, kept[name]) for name, found in f(q, v, weight).items())
-    plan._busy[0] = 0
+    word[0] = 0
     assert f._entry is not None and f._entry.forms == {"one", "batch"}
-    g = lw.compile(lambda q, v: lw.forward_dynamics(LONG, q, v, 2.0 * v), q=60, v=60)
+    g = lw.compile(lambda q, v: lw.forward_dynamics(LONG, q, v, 2.0 * v, method=method), q=60, v=60)
     out = np.zeros((3, 4, 60))
     for _ in range(2):
-        assert g(q, v, out=out) is out and np.array_equal(out, lw.forward_dynamics(LONG, q, v, 2.0 * v))
+        assert g(q, v, out=out) is out and np.array_equal(out, lw.forward_dynamics(LONG, q, v, 2.0 * v, method=method))
     with pytest.raises(lw.ArgumentError, match=r"out must not overlap q"):
         g(q, v, out=q)
     bad = q.copy()
@@ -307,8 +317,9 @@ def test_what_is_served_without_checks_has_the_same_bits(monkeypatch: pytest.Mon
     with pytest.raises(lw.ArgumentError, match=r"leading .* do not broadcast"):
         g(q, v[:2])
     assert np.array_equal(g(q[0], v[0].tolist()), out[0]) and g(q[:0], v[:0]).shape == (0, 4, 60)
-    monkeypatch.setattr(stage_words, "MOST_MEMORY", 0)  # too little for what lies between the parts
-    h = lw.compile(lambda q, v: lw.forward_dynamics(LONG, q, v, 2.0 * v), q=60, v=60)
+    for module in (stage_words, plan_module):
+        monkeypatch.setattr(module, "MOST_MEMORY", 0)  # too little for what lies between the parts, and for calls
+    h = lw.compile(lambda q, v: lw.forward_dynamics(LONG, q, v, 2.0 * v, method=method), q=60, v=60)
     assert all(np.array_equal(h(q, v), out) for _ in range(2)) and h._entry is not None and not h._entry.forms
 
 

@@ -21,7 +21,7 @@ from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.results import Structure, laying_flat, names_of, nested, putting_together
 from linkwork.compiled.tracing import Shape
 from linkwork.engine.code import fingerprint, jit
-from linkwork.engine.ir.program import Program, count, text
+from linkwork.engine.ir.program import Program, calls, count, text
 from linkwork.engine.mode import current_form, forced, served, setting_of_calls
 from linkwork.engine.plans import Plan, TracedTask, plan_for_trace
 from linkwork.engine.run.direct import Direct
@@ -153,7 +153,12 @@ class CompiledFunction(Direct):
     @cached_property
     def has_loops(self) -> bool:
         """Whether it calls code that has loops, of a mechanism of many bodies."""
-        return "call" in self.program.operations
+        return bool(calls(self.program))
+
+    @cached_property
+    def takes_tiles(self) -> bool:
+        """Whether all code with loops that it calls can be called for the tiles of other code."""
+        return all(callee.takes_tiles for callee in calls(self.program))
 
     def count(self) -> Counter[str]:
         """How often each operation is done for one state; sine and the like count one each, and what is repeated counts
@@ -165,9 +170,7 @@ class CompiledFunction(Direct):
             >>> dict(lw.compile(lambda x: x @ x, x=2).count())
             {'mul': 2, 'add': 1}
         """
-        program = self.program
-        calls = [program.details[n] for n in program.walk() if program.operations[n] == "call"]
-        return sum((callee.count() for callee in calls), count(program))
+        return sum((callee.count() for callee in calls(self.program)), count(self.program))
 
     def text(self) -> str:
         """The intermediate code, to read: one instruction a line.

@@ -13,7 +13,7 @@ from linkwork.compiled.repeating import flat, shaped
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.evaluator import used
 from linkwork.engine.ir.passes import eliminate_dead_code
-from linkwork.engine.ir.program import Program, Subroutine
+from linkwork.engine.ir.program import Program, Subroutine, calls
 from linkwork.engine.trace.tracer import Traced, Tracer
 
 Shapes = Sequence[tuple[int, ...] | None]
@@ -68,11 +68,12 @@ def subroutine(body: Callable[..., Sequence[Any]], zeros: Sequence[Sequence[int]
 def _traced(
     body: Callable[..., Sequence[Any]], shapes: Shapes, zeros: Sequence[Sequence[int]], isomorphic: bool
 ) -> tuple[Subroutine, list[tuple[int, ...]]] | None:
-    """A body for arrays of these shapes, and the shapes of its results; None if it calls code that has loops. With
+    """A body for arrays of these shapes, and the shapes of its results; None if it calls code that
+    takes a long chain by segments, or by levels. With
     ``isomorphic``, isomorphic branches of mechanisms get the same instructions.
     """
     program, results = _program(body, shapes, (), isomorphic)
-    if "call" in program.operations:
+    if not all(callee.takes_tiles for callee in calls(program)):
         return None
     given = sum(prod(shape) for shape in shapes if shape is not None)
     sparing = tuple((tuple(places), _program(body, shapes, places, isomorphic)[0]) for places in zeros)

@@ -23,7 +23,7 @@ from linkwork.dynamics.coupled_joints import as_couplings
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.engine.ir.program import Program
 from linkwork.engine.mode import current_form
-from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask
+from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, code_for_trace
 from linkwork.engine.plans.traced import Traced
 from linkwork.engine.rollout import run_over_time
 from linkwork.engine.trace.isomorphic import branches_of
@@ -285,12 +285,14 @@ def machine_for(scene: Scene, dt: float, steps: int, given: Mapping[str, Array])
     def program(isomorphic: bool = False) -> Program:
         return trace("simulate", text, arguments, isomorphic)[0]
 
-    def make(key: str) -> Traced:
+    loops = _calls(scene)
+
+    def make(key: str) -> Plan:
         task = TracedTask(
-            program, list(arguments.values()), list(scene.state.values()), key, 2e-6, True, RECORDED,
+            program, list(arguments.values()), list(scene.state.values()), None if loops else key, 2e-6, True, RECORDED,
             branches=branches_of(scene.model, program, spaces_of(arguments)),
         )  # fmt: skip
-        return Traced(task)
+        return code_for_trace(task)
 
     plan: Plan | None = _kept(scene, "simulate", steps, make, lambda plan: plan)
     return None if plan is None else Machine(scene, plan, dt, steps, given)
@@ -320,13 +322,26 @@ def stages_for(scene: Scene, steps: int, hold: int) -> Stages | None:
     return found
 
 
+def _calls(scene: Scene) -> bool:
+    """Whether code of the step calls code with loops."""
+    laws = [law for law in (scene.law, scene.load) if law is not None]
+    return len(scene.model.bodies) > MOST_BODIES or any(law.has_loops for law in laws)
+
+
+def _can_call(scene: Scene) -> bool:
+    """Whether all of the step can call code with loops, whose tables hold no armature that depends on the step."""
+    implicit = scene.integrator == "semi_implicit_euler" and any(scene.damping)
+    alone = not (scene.joints or scene.constraints or scene.touching is not None or implicit)
+    return alone or len(scene.model.bodies) <= MOST_BODIES
+
+
 def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_of: Callable[[Any], Traced]) -> Any:
     """The result of ``make``, kept with the model; None if code cannot do the step, or does not pay off."""
     model, laws = scene.model, [law for law in (scene.law, scene.load) if law is not None]
-    size = len(model.bodies) * (2.5 if scene.joints else 1.0)
-    if current_form() != "auto" or not model.nv or size > _LARGEST:
+    size, loops = len(model.bodies) * (2.5 if scene.joints else 1.0), _calls(scene)
+    if current_form() != "auto" or not model.nv or (size > _LARGEST and not loops):
         return None
-    if len(model.bodies) > MOST_BODIES or any(law.has_loops for law in laws):
+    if loops and not (name == "simulate" and _can_call(scene) and all(law.takes_tiles for law in laws)):
         return None  # the code has loops, and is called from Python
     if _loops(scene) == "outside" and any(joint.friction for joint in scene.joints):
         return None  # friction and constraints depend on each other: Python solves for them together

@@ -6,7 +6,7 @@ The same declaration packs the words in Python, and emits the code that reads th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,10 +62,42 @@ class CallFrame:
 
 
 @dataclass(frozen=True)
+class Called:
+    """Code with loops that a program calls, by the numbers that its own code depends on: how many numbers a state has
+    in each argument and result, the sizes that it takes, how much of ``work`` and ``square`` it needs for a lane, and
+    whether its results have to be zeros before. ``callee`` is what a "call" has as its detail.
+    """
+
+    callee: object = field(compare=False, repr=False)
+    arguments: tuple[int, ...]
+    results: tuple[int, ...]
+    sizes: tuple[int, ...]
+    work: int
+    square: int
+    zeroed: bool
+
+
+class Room:
+    """Memory for calls inside a program, in numbers for one lane: first what all called code works in, then arguments
+    and results of each call.
+    """
+
+    def __init__(self, called: Sequence[Called]) -> None:
+        self.square = max((each.work for each in called), default=0)
+        self.size = self.square + max((each.square for each in called), default=0)
+
+    def take(self, count: int) -> int:
+        """Where so many numbers are."""
+        self.size += count
+        return self.size - count
+
+
+@dataclass(frozen=True)
 class Interface:
     """The arrays of a program: how many numbers a state has in each, as an integer or the name of a size; the names of
     all sizes; for a time loop, how many arrays of the state are recorded, the first ones, all if None; and arguments,
-    by their places, with the size of a number beyond which the status says so.
+    by their places, with the size of a number beyond which the status says so. ``called`` is code with loops that it
+    calls: ``data`` is memory for that then, and ``ints`` has the addresses of each: of its code, data and ints.
     """
 
     arguments: tuple[int | str, ...]
@@ -73,6 +105,16 @@ class Interface:
     sizes: tuple[str, ...] = ()
     recorded: int | None = None
     most: tuple[tuple[int, float], ...] = ()
+    called: tuple[Called, ...] = ()
+    room: Room | None = field(default=None, compare=False, repr=False)
+
+    def inside(self, arguments: tuple[int | str, ...], results: tuple[int | str, ...]) -> Interface:
+        """That of a program inside this one, which may call the same code."""
+        return Interface(arguments, results, called=self.called, room=self.room)
+
+    def with_room(self) -> Interface:
+        """The same, with memory for calls."""
+        return replace(self, room=Room(self.called)) if self.called else self
 
     @cached_property
     def argument_names(self) -> list[str]:

@@ -14,6 +14,7 @@ bits for every number of lanes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 from linkwork.engine.emit.arithmetic import BINARY, Arithmetic
 from linkwork.engine.emit.bitwise import each
@@ -24,7 +25,7 @@ from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
 from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat, tables_with
 from linkwork.engine.emit.slots import LONG
 from linkwork.engine.emit.sparing import Spared, calls_of, choice, symbols
-from linkwork.engine.emit.writer import Value, bits, constant, declarations, vector
+from linkwork.engine.emit.writer import Value, Writer, bits, constant, declarations, vector
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import WITHIN, Block, Fold, Loop, Map, Operand, Program, Repeat, Subroutine, programs
 
@@ -54,6 +55,14 @@ def module(
         parts += [pack(lanes), unpack(lanes)]
     parts += [batch(interface, lanes) if lanes > 1 else rows_in_place(interface, zeroed), more]
     return "\n".join([*parts, declarations({lanes, *map(program.lanes, program.root.order)})])
+
+
+def exported(interface: Interface) -> str:
+    """The function ``tile``, by which other code runs the kernel for its own tiles."""
+    w, arrays = Writer(), [f"%{name}" for name in (*interface.argument_names, *interface.result_names)]
+    w.do(f"call void @kernel({interface.kernel_call(arrays)})")
+    w.do("ret void")
+    return w.function(f"void @tile({parameters(interface.kernel)})")
 
 
 _LONGEST_BLOCK = 500
@@ -162,7 +171,7 @@ class Kernel(Arithmetic):
         elif operation == "extract":
             wide = vector(program.lanes(operands[0]))
             self.let(f"extractelement {wide} {value(operands[0])}, i32 {detail}", f"%v{n}")
-        elif operation in WITHIN:
+        elif operation in WITHIN or operation == "call":
             given = [
                 constant(x, self.lanes) if type(x) is float else value(x) for x in operands
             ]  # alike where it is so
@@ -172,7 +181,7 @@ class Kernel(Arithmetic):
             if (buffer := self.kept.buffer()) not in self.memory:
                 self.memory.append(buffer)
             self.kept.keep(self, detail, [value(x) for x in operands])
-        elif operation == "final":
+        elif operation in ("final", "part"):
             self.load(self.at(value(operands[0]), detail * self.lanes), self.type, self.align, f"%v{n}")
         else:
             self.arithmetic(n, operation, max(self.lanes, program.widths[n]), *map(value, operands))
@@ -196,8 +205,8 @@ class Kernel(Arithmetic):
         self.memory.append(f"  %v{n} = alloca [{self.lanes * memory_of(what)} x double], align 64")
         for k, value in enumerate(values):
             self.store(value, self.at(f"%v{n}", k * self.lanes), self.type, self.align)
-        self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.rows_at})")
-        program = self.within(what.program, interface_of(what), f"{symbol}.program")
+        self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.rows_at}, ptr %data, ptr %ints)")
+        program = self.within(what.program, interface_of(what, self.interface), f"{symbol}.program")
         self.inner += [program.text(), repeat(symbol, what, self.lanes)]
 
     def subroutine(self, n: int, what: Subroutine, values: Sequence[str]) -> None:
@@ -205,7 +214,7 @@ class Kernel(Arithmetic):
         if what not in self.subroutines:
             symbol = self.subroutines[what] = f"{self.symbol}.subroutine{len(self.subroutines)}"
             for k, program in enumerate(programs(what)):
-                own, interface = symbol + f".sparing{k}" * (k > 0), Interface((what.given,), (what.state,))
+                own, interface = symbol + f".sparing{k}" * (k > 0), self.interface.inside((what.given,), (what.state,))
                 self.inner.append(self.within(program, interface, own).text())
         self.memory.append(f"  %v{n} = alloca [{self.lanes * max(1, what.state)} x double], align 64")
         before = self.left_by(self.program.operands[n], what.given)
@@ -214,8 +223,31 @@ class Kernel(Arithmetic):
             self.memory.append(f"  {place} = alloca [{self.lanes * max(1, what.given)} x double], align 64")
             for k, value in enumerate(values):
                 self.store(value, self.at(place, k * self.lanes), self.type, self.align)
-        arguments = listed([("ptr", place), ("ptr", f"%v{n}"), *tables_with(self.rows_at)])
+        arguments = listed([("ptr", place), ("ptr", f"%v{n}"), *tables_with(self.rows_at, calls=True)])
         calls_of(self, what, self.subroutines[what], f"({arguments})", place, self.lanes)
+
+    def call(self, n: int, what: object, values: Sequence[str]) -> None:
+        """A call of code with loops; %v{n} points to its results."""
+        room = self.interface.room
+        assert room is not None
+        index = next(k for k, each in enumerate(self.interface.called) if each.callee == what)
+        called = self.interface.called[index]
+        count = sum(called.results)
+        given, made = room.take(len(values)), room.take(count)
+        for k, value in enumerate(values):
+            self.store(value, self.at("%data", (given + k) * self.lanes), self.type, self.align)
+        self.let(f"getelementptr double, ptr %data, i64 {made * self.lanes}", f"%v{n}")
+        if called.zeroed:
+            with self.loop(0, count * self.lanes, self.lanes) as each:
+                self.store(constant(0.0, self.lanes), self.at(f"%v{n}", each.counter), self.type, self.align)
+        edges = [*accumulate((*called.arguments, *called.results), initial=0)]
+        starts = [given + edge for edge in edges[: len(called.arguments)]]
+        starts += [made + edge - len(values) for edge in edges[len(called.arguments) : -1]]
+        arrays = [self.at("%data", start * self.lanes) for start in starts]
+        arrays += ["%data", self.at("%data", room.square * self.lanes)]
+        code, *tables = (self.load(self.at("%ints", 3 * index + k, "i64"), "ptr") for k in range(3))
+        takes = [*(("ptr", array) for array in (*arrays, *tables)), *(("i64", str(size)) for size in called.sizes)]
+        self.do(f"call void {code}({listed(takes)})")
 
     @property
     def rows_at(self) -> str:

@@ -11,10 +11,10 @@ with another state, until there are none left. A state's numbers are the same ei
 
 from __future__ import annotations
 
-from linkwork.engine.emit.call_frame import TABLES, Interface, listed
+from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kernel import Kernel
 from linkwork.engine.emit.packing import pack, tiles
-from linkwork.engine.emit.repeating import any_lane, interface_of, unfinished
+from linkwork.engine.emit.repeating import any_lane, interface_of, tables_with, unfinished
 from linkwork.engine.emit.slotted import SlottedKernel
 from linkwork.engine.emit.writer import Writer, constant, declarations, vector
 from linkwork.engine.ir.passes import Around
@@ -24,11 +24,13 @@ from linkwork.engine.ir.waiting import without_waiting
 def module(around: Around, interface: Interface, lanes: int, constraint: str | None) -> str:
     """The text of an LLVM module for lanes, more than one."""
     what = around.what
-    begun = Interface(interface.arguments, (what.state + what.given,))
-    ended = Interface((*interface.arguments, what.state), interface.results)
+    begun = interface.inside(interface.arguments, (what.state + what.given,))
+    ended = interface.inside((*interface.arguments, what.state), interface.results)
     parts = [
         Kernel(around.before, begun, lanes, "before").text(),
-        SlottedKernel(without_waiting(what.program), interface_of(what), lanes, constraint, "program").text(),
+        SlottedKernel(
+            without_waiting(what.program), interface_of(what, interface), lanes, constraint, "program"
+        ).text(),
         Kernel(around.after, ended, lanes, "after").text(),
         pack(lanes),
         _take_lane(lanes),
@@ -50,7 +52,7 @@ def _batch(around: Around, interface: Interface, lanes: int) -> str:
     )
     rows, turns = (w.let(f"alloca [{lanes} x i64], align 64") for _ in range(2))
     left, following, status = (w.let("alloca i64, align 8") for _ in range(3))
-    tables = [("ptr", "null")] * len(TABLES)
+    tables = tables_with("null", calls=True)
 
     def call(name: str, *arrays: str) -> None:
         w.do(f"call void @{name}({listed([*(('ptr', array) for array in arrays), *tables])})")

@@ -16,9 +16,9 @@ ROWS = "square"
 """The table in which an inner program finds the rows kept around it."""
 
 
-def interface_of(what: Repeat) -> Interface:
-    """The arrays of the repeated program."""
-    return Interface((what.state, what.given), (what.state, 1))
+def interface_of(what: Repeat, around: Interface) -> Interface:
+    """The arrays of the repeated program inside one with an interface."""
+    return around.inside((what.state, what.given), (what.state, 1))
 
 
 def memory_of(what: Repeat) -> int:
@@ -27,7 +27,9 @@ def memory_of(what: Repeat) -> int:
 
 
 def repeat(name: str, what: Repeat, lanes: int) -> str:
-    """void name(memory), given the kernel ``name.program``; the first numbers of the memory are the state."""
+    """void name(memory, rows, data, ints), given the kernel ``name.program``; the first numbers of the memory are the
+    state.
+    """
     w, kind, bit = Writer(), vector(lanes), "i1" if lanes == 1 else f"<{lanes} x i1>"
     edges = [0, what.state, what.state + what.given, 2 * what.state + what.given]
     state, given, new, flag = (w.at("%memory", lanes * edge) for edge in edges)
@@ -38,7 +40,7 @@ def repeat(name: str, what: Repeat, lanes: int) -> str:
     latch = w.block("latch")
     number = w.let(f"phi i64 [ 0, %entry ], [ {following}, %{latch} ]")
     going = w.let(f"phi {bit} [ {always}, %entry ], [ {still}, %{latch} ]")
-    tables = tables_with("%rows")
+    tables = tables_with("%rows", calls=True)
     arrays = [("ptr", array) for array in (state, given, new, flag)]
     w.do(f"call void @{name}.program({listed([*arrays, *tables])})")
     with w.loop(0, lanes * what.state, lanes) as one:
@@ -58,7 +60,7 @@ def repeat(name: str, what: Repeat, lanes: int) -> str:
         with w.when(any_lane(w, still, lanes)):
             unfinished(w, still, state, what.state, lanes)
     w.do("ret void")
-    return w.function(f"internal void @{name}(ptr nocapture %memory, ptr %rows)")
+    return w.function(f"internal void @{name}(ptr nocapture %memory, ptr %rows, ptr %data, ptr %ints)")
 
 
 def unfinished(w: Writer, lanes_of: str, state: str, count: int, lanes: int) -> None:
@@ -71,9 +73,12 @@ def unfinished(w: Writer, lanes_of: str, state: str, count: int, lanes: int) -> 
         w.store(value, place, kind, 8 * lanes)
 
 
-def tables_with(rows: str) -> list[tuple[str, str]]:
-    """The tables of a program inside another: ``square`` holds the kept rows, and there are no others."""
-    return [("ptr", rows if name == ROWS else "null") for name in TABLES]
+def tables_with(rows: str, calls: bool = False) -> list[tuple[str, str]]:
+    """The tables of a program inside another: ``square`` holds the kept rows, ``data`` and ``ints`` are those of the
+    program around it if it may call code, and there are no others.
+    """
+    known = {ROWS: rows, "data": "%data" if calls else "null", "ints": "%ints" if calls else "null"}
+    return [("ptr", known.get(name, "null")) for name in TABLES]
 
 
 def any_lane(w: Writer, bits: str, lanes: int) -> str:

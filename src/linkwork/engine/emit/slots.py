@@ -27,7 +27,7 @@ _BASES, _BYTE = 10, 256
 LONG = 2_000
 """Steps of a program that does not stay in the cache of decoded instructions."""
 
-_WAITING = {*ARITHMETIC, "final", "vector", "extract"}
+_WAITING = {*ARITHMETIC, "final", "part", "vector", "extract"}
 """Operations whose values may be spilled."""
 
 Step = tuple[int | None, Sequence[Operand]]

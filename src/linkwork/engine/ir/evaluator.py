@@ -2,8 +2,7 @@
 
 The semantics of a program are what happens here over floats. Machine code must give the same bits; tests compare the
 two. The elements of arrays may be other scalars as well: NumPy arrays (a batch of states, with the same bits), mpmath
-numbers, or values that are being traced (see ``trace.replay``); only for the latter does a call of other code mean
-anything.
+numbers, or values that are being traced (see ``trace.replay``). Other code that is called says how it is evaluated.
 """
 
 from __future__ import annotations
@@ -78,9 +77,9 @@ class _Run:
             elif operation == "vector":
                 self.values[n] = tuple(operands)
             elif operation == "call":
-                self.values[n] = next(x for x in operands if hasattr(x, "called")).called(detail, operands)
+                self.values[n] = called(detail, operands)
             elif operation == "part":
-                self.values[n] = operands[0].part(detail)
+                self.values[n] = operands[0][detail] if isinstance(operands[0], list) else operands[0].part(detail)
             elif operation == "repeat":
                 self.values[n] = repeated(detail, operands, self.kept)
             elif operation == "subroutine":
@@ -143,6 +142,14 @@ class _Run:
             last: int = self.size(loop.last) if end is None else self.values[end]
             up = range(self.size(loop.first), last + 1)
             yield from reversed(up) if loop.walk == "down" else up
+
+
+def called(what: Any, operands: Sequence[Any]) -> Any:
+    """The results of other code, one list; for values that are being traced, a call in that trace."""
+    for x in operands:
+        if hasattr(x, "called"):
+            return x.called(what, operands)
+    return what.evaluated(operands)
 
 
 def repeated(what: Repeat, operands: Sequence[Any], kept: Kept | None = None) -> Sequence[Any]:

@@ -293,6 +293,12 @@ def programs(what: Repeat | Subroutine | Map | Fold) -> list[Program]:
     return [what.program, *(program for _, program in what.sparing)] if isinstance(what, Subroutine) else [what.program]
 
 
+def calls(program: Program) -> list[Any]:
+    """The details of all calls of other code, those in programs inside included."""
+    own = [program.details[n] for n in program.walk() if program.operations[n] == "call"]
+    return own + [callee for each in inner(program) for some in programs(each) for callee in calls(some)]
+
+
 def count(program: Program) -> Counter[str]:
     """How often each arithmetic operation is done in a program without loops over bodies; ``sin`` or ``exp`` count as
     one each, and a repeated program counts once.

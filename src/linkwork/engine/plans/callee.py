@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
 
 from linkwork.algorithms import Algorithm, named
 from linkwork.engine.plans.task import Task, moved
@@ -32,6 +37,12 @@ class Callee:
         return Task(self._named, self.model, self.absent, self.frames, bool(self.offsets), derivatives=self.derivatives)
 
     @property
+    def takes_tiles(self) -> bool:
+        """Whether other code can call its code for its own tiles: loops over bodies, not over segments or levels."""
+        algorithm = self._named
+        return "rolled" in algorithm.forms and algorithm.split is None and not algorithm.by_levels
+
+    @property
     def argument_sizes(self) -> Sequence[int]:
         """How many numbers each of its arguments has."""
         return self.task().arguments
@@ -46,6 +57,23 @@ class Callee:
         found = named(self.algorithm)
         assert found is not None
         return found
+
+    def evaluated(self, operands: Sequence[Any]) -> list[Any]:
+        """Its results for all arguments in a row, floats or arrays of states, one after the other."""
+        from linkwork.engine.plans.planner import plan_for
+
+        shape = np.broadcast_shapes(*(np.shape(x) for x in operands))
+        states = prod(shape)
+        edges = [*accumulate(self.argument_sizes, initial=0)]
+        rows = [
+            np.stack([np.broadcast_to(x, shape).ravel() for x in operands[first:last]], axis=1)
+            if last > first
+            else np.empty((states, 0))
+            for first, last in pairwise(edges)
+        ]
+        plan = plan_for(self.task(), "interpreted")
+        found = np.concatenate(plan.run(rows, states, self.offsets)[0], axis=1)
+        return [column.reshape(shape) if shape else float(column[0]) for column in found.T]
 
     def count(self) -> Counter[str]:
         """How often each operation is done for one state, as if the loops over bodies were unrolled; for derivatives,

@@ -141,7 +141,7 @@ class Compiled(Plan):
         self.cpu = cpu or jit.host()
         self.lanes = lanes or jit.lanes(self.cpu)
         self._codes: dict[int, tuple[jit.Code, Callable[[int], int]]] = {}
-        self._templates: dict[str, Words] = {}
+        self._templates: dict[tuple[str, int], Words] = {}
         self.busy: Words = np.zeros(1, dtype=np.int64)
         self._own: dict[tuple[str, str], Array] = {}
         self.pace = Pace(task.seconds / self.lanes)
@@ -226,10 +226,10 @@ class Compiled(Plan):
 
     def template(self, name: str, lanes: int) -> Words:
         """The words of a call frame that depend on the plan; all others are 0."""
-        found = self._templates.get(name)
+        found = self._templates.get((name, lanes))
         if found is None:
             found = np.zeros(len(self.frame(name).words), dtype=np.int64)
-            self._templates[name] = self.frame(name).put(found, self.tables(self.code(lanes)[0], name))
+            self._templates[name, lanes] = self.frame(name).put(found, self.tables(self.code(lanes)[0], name))
         return found.copy()
 
     def run_tiles(self, arguments: Arrays, states: int, lanes: int, out: Arrays | None = None) -> Found:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from linkwork.algorithms import Algorithm
 from linkwork.engine.code import jit
+from linkwork.engine.ir.program import calls
 from linkwork.engine.plans.plan import Compiled, Interpreted, Plan, SomeRows
 from linkwork.engine.plans.specialised import Specialised
 from linkwork.engine.plans.task import Task
@@ -13,6 +15,10 @@ from linkwork.engine.plans.traced import MOST_INSTRUCTIONS as MOST_TRACED
 from linkwork.engine.plans.traced import Evaluated, Traced, TracedTask
 from linkwork.errors import warn_caller
 from linkwork.model.model import Model
+
+if TYPE_CHECKING:
+    from linkwork.engine.plans.callee import Callee
+    from linkwork.engine.plans.rolled import Rolled
 
 MOST_BODIES = 50
 """Up to here code is specialised: its size grows with the bodies, and LLVM's time more than that."""
@@ -65,7 +71,8 @@ def plan_for_trace(
     task: TracedTask, what: str, form: str = "auto", cpu: tuple[str, str] | None = None, lanes: int | None = None
 ) -> Plan:
     """The plan of a traced program; a warning names ``what`` if it is too long for machine code."""
-    if "call" in task.operations:
+    callees = _callees(task, cpu, lanes) if form != "interpreted" else {}
+    if callees is None:
         from linkwork.engine.plans.staged import Staged
 
         return Staged(
@@ -76,7 +83,7 @@ def plan_for_trace(
     if form == "interpreted":
         return Evaluated(task)
     with jit.lock:
-        plan = Traced(task, cpu, lanes)
+        plan = Traced(task, cpu, lanes, callees)
         instructions = plan.excess
         if not instructions:
             return plan
@@ -85,6 +92,30 @@ def plan_for_trace(
         f"code is made; it runs by the interpreter, slowly. Use smaller matrices, fewer bodies, points or iterations"
     )
     return Evaluated(task)
+
+
+def code_for_trace(task: TracedTask) -> Traced:
+    """The plan of a traced program, all of whose calls take tiles, by machine code, however long it is."""
+    callees = _callees(task, None, None)
+    assert callees is not None
+    return Traced(task, callees=callees)
+
+
+def _callees(task: TracedTask, cpu: tuple[str, str] | None, lanes: int | None) -> dict[Callee, Rolled] | None:
+    """The plans of the code with loops that a program calls; None if some of it cannot be called for tiles."""
+    if task.found_without_tracing:
+        return {}
+    if not calls(task.program):
+        return {}
+    from linkwork.engine.ir.shared_calls import share_calls
+
+    found: dict[Callee, Rolled] = {}
+    for callee in dict.fromkeys(calls(share_calls(task.program))):
+        if not callee.takes_tiles:
+            return None
+        plan = _looped(callee.task(), cpu, lanes)
+        found[callee] = plan.moved(callee.offsets) if callee.offsets else plan
+    return found
 
 
 def _chain(algorithm: Algorithm, model: Model) -> bool:
@@ -98,10 +129,12 @@ def _chain(algorithm: Algorithm, model: Model) -> bool:
 
 
 def _loops(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Compiled | SomeRows:
+    return _looped(task, cpu, lanes) if task.kept is None else SomeRows(task, _looped(task.whole, cpu, lanes))
+
+
+def _looped(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Rolled:
     from linkwork.engine.plans.rolled import Rolled
 
-    if task.kept is not None:
-        return SomeRows(task, Rolled(task.whole, cpu, lanes))
     return Rolled(task, cpu, lanes)
 
 

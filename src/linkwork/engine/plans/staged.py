@@ -15,10 +15,11 @@ import numpy as np
 
 from linkwork.batches import FLOAT64, as_out
 from linkwork.engine.emit.call_frame import Words
+from linkwork.engine.ir.shared_calls import share_calls
 from linkwork.engine.plans.callee import Callee
 from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Compiled, Found, Offsets, Plan
 from linkwork.engine.plans.stage_words import StageWords, code, fits, most_at_once
-from linkwork.engine.plans.stages import Moved, Stage, shared, stages_of
+from linkwork.engine.plans.stages import Moved, Stage, stages_of
 from linkwork.engine.plans.task import Shape, Task
 from linkwork.engine.plans.traced import TracedTask
 from linkwork.engine.run.entries import Entry, fit, held, make
@@ -90,7 +91,7 @@ class Staged(Plan):
 
     @cached_property
     def steps(self) -> list[Step]:
-        program, task = shared(self.task.program), self.task
+        program, task = share_calls(self.task.program), self.task
         shapes, plans = [*task.argument_shapes, (0,)], dict[Callee, Plan]()
         found: list[Step] = []
         for stage in stages_of(program, len(task.argument_shapes), len(task.shapes)):

@@ -36,22 +36,29 @@ class StraightLine(Compiled):
         return loader.is_kept(self.key(1)) or loader.is_kept(self.key(self.lanes))
 
     def symbols(self, lanes: int) -> list[str]:
-        return [self.entry_point, *(["integer"] if lanes > 1 and not self.task.over_time else [])]
+        has_integers = self.interface.called or (lanes > 1 and not self.task.over_time)
+        return [self.entry_point, *(["integer"] if has_integers else [])]
 
     def text(self, lanes: int) -> str:
+        """The module; its integers are how many slots ``work`` has, and the room for calls."""
         from linkwork.engine.emit import packing, refilled, row_kernel, slotted
         from linkwork.engine.ir.passes import around_repeat
 
-        constraint = jit.register_constraint(self.cpu, lanes)
+        constraint, interface, slots = jit.register_constraint(self.cpu, lanes), self.interface.with_room(), 0
         if self.task.over_time:
             program = self.program if lanes > 1 or self.spared else self.one_state_program
-            return slotted.over_time(program, self.interface, lanes, constraint, self.spared)
-        if lanes > 1:
-            around = around_repeat(self.program, len(self.interface.arguments))
+            text = slotted.over_time(program, interface, lanes, constraint, self.spared)
+        elif lanes > 1:
+            around = around_repeat(self.program, len(interface.arguments))
             if around is not None:
-                return refilled.module(around, self.interface, lanes, constraint) + packing.compile_time_integers([0])
-            return row_kernel.module(self.program, self.interface, lanes, constraint, self.spared)
-        return slotted.module(self.one_state_program, self.interface, constraint)
+                text = refilled.module(around, interface, lanes, constraint)
+            else:
+                text, slots = row_kernel.module(self.program, interface, lanes, constraint, self.spared)
+        else:
+            text = slotted.module(self.one_state_program, interface, constraint)
+        if "integer" not in self.symbols(lanes):
+            return text
+        return text + packing.compile_time_integers([slots, 0 if interface.room is None else interface.room.size])
 
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
         results, status = super().run(arguments, states, offsets, out)
@@ -63,4 +70,7 @@ class StraightLine(Compiled):
         return {}
 
     def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
-        return {"work": lanes * code.integers[0]} if "integer" in code.addresses else {}
+        if "integer" not in code.addresses:
+            return {}
+        slots, room = code.integers
+        return {"work": lanes * slots, **({"data": lanes * room} if room else {})}

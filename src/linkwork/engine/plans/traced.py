@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.engine.code import fingerprint
-from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.code import fingerprint, jit
+from linkwork.engine.emit.call_frame import Interface, Words
 from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Found, Offsets, Plan, given_back
 from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Shape, Signature
+from linkwork.engine.run.memory import address
 from linkwork.properties import cached_property
 
 if TYPE_CHECKING:
     from linkwork.engine.emit.sparing import Spared
     from linkwork.engine.ir.program import Program
+    from linkwork.engine.plans.callee import Callee
+    from linkwork.engine.plans.rolled import Rolled
 
 MOST_INSTRUCTIONS = 60_000
 """Of arithmetic, in code for a traced program: LLVM's time grows faster than its length."""
@@ -84,26 +87,46 @@ class TracedTask(Signature):
 class Traced(StraightLine):
     task: TracedTask
 
-    def __init__(self, task: TracedTask, cpu: tuple[str, str] | None = None, lanes: int | None = None) -> None:
+    def __init__(
+        self,
+        task: TracedTask,
+        cpu: tuple[str, str] | None = None,
+        lanes: int | None = None,
+        callees: Mapping[Callee, Rolled] = MappingProxyType({}),
+    ) -> None:
+        """``callees``: the plans of the code that the program calls."""
         super().__init__(task, cpu, lanes)
-        self.interface = Interface(tuple(task.arguments), tuple(task.results), recorded=task.recorded)
+        self.callees, self._addresses = dict(callees), dict[int, Words]()
+        called = tuple(plan.called(callee) for callee, plan in self.callees.items())
+        self.interface = Interface(tuple(task.arguments), tuple(task.results), recorded=task.recorded, called=called)
 
     @cached_property
     def program(self) -> Program:
         from linkwork.engine.ir.passes import schedule
+        from linkwork.engine.ir.shared_calls import share_calls
         from linkwork.engine.ir.sharing import share_values
         from linkwork.engine.trace.replay import expanded
 
-        return schedule(share_values(expanded(self.task.program)))
+        program = expanded(self.task.program)
+        return schedule(share_values(share_calls(program) if self.callees else program))
 
     @property
     def abreast(self) -> bool:
-        return self.task.branches is not None
+        return self.task.branches is not None and not self.callees
+
+    def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
+        if not self.callees:
+            return {}
+        lanes = next(lanes for lanes, (known, _) in self._codes.items() if known is code)
+        if lanes not in self._addresses:
+            numbers = [number for plan in self.callees.values() for number in plan.addresses(lanes)]
+            self._addresses[lanes] = np.array(numbers, dtype=np.int64)
+        return {"ints": address(self._addresses[lanes])}
 
     @property
     def one_state_program(self) -> Program:
         """The program for one state, in which isomorphic branches take the lanes if it is shorter so."""
-        if self.task.branches is None:
+        if self.task.branches is None or self.callees:
             return self.program
         from linkwork.engine.ir.passes import schedule
         from linkwork.engine.ir.program import length
@@ -150,7 +173,7 @@ class Traced(StraightLine):
             "traced",
             self.interface,
             self.task.identity,
-            self.task.branches is not None,  # a program alone does not tell
+            self.abreast,  # a program alone does not tell
             [(array, list(own.items())) for array, own in self.task.often.items()],
         )
 

@@ -67,8 +67,6 @@ def asked_of(
     varied = as_parameters(model, {name: value for name, value in data.items() if value is not None})
     if varied:
         extras = replace(extras, varied=tuple(varied))
-        if extras.apart(model):
-            raise ArgumentError(f"a law that calls code with loops and {next(iter(varied))} as data exclude each other")
     own = {
         **varied,
         **parameters_of(extras.law, "law", "parameters", parameters, 3),

@@ -77,9 +77,16 @@ class Extras:
         return 2 if self.contacts is None else 2 + model.nv
 
     def apart(self, model: Model) -> bool:
-        """Whether the extras cannot be part of the step's code, because it has loops, or a law calls code that has."""
+        """Whether a law and a cost cannot be part of the step's code: because the rest of it is done in Python, or
+        because they call code that takes a long chain by segments.
+        """
         laws = [each for each in (self.law, self.cost) if each is not None]
-        return self.any and (len(model.bodies) > MOST_BODIES or any(law.has_loops for law in laws))
+        return bool(laws) and (self.held_by_python(model) or not all(law.takes_tiles for law in laws))
+
+    def calls(self, model: Model) -> bool:
+        """Whether the step's code calls code with loops."""
+        laws = [each for each in (self.law, self.cost) if each is not None]
+        return len(model.bodies) > MOST_BODIES or any(law.has_loops for law in laws)
 
     def held_by_python(self, model: Model) -> bool:
         """Whether constraints or contacts are solved in Python in every step, because code has loops."""
@@ -134,7 +141,10 @@ class Extras:
         places = {name: f"argument{k}" for k, name in enumerate(arguments)}
         usual = {places[name]: own for name, own in often(model, arguments).items()}
         branches = branches_of(model, program)
-        task = TracedTask(program, list(arguments.values()), results, key, None, over_time, RECORDED, usual, branches)
+        identity = None if self.calls(model) else key  # what is called is known from the trace alone
+        task = TracedTask(
+            program, list(arguments.values()), results, identity, None, over_time, RECORDED, usual, branches
+        )
         found = plan_for_trace(task, f"the step of this rollout of {model.name!r}", form)
         if key:
             if len(plans) >= 1000:  # laws that change from call to call
