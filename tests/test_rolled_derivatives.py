@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import mpmath
 import numpy as np
@@ -296,7 +296,7 @@ def test_what_is_served_without_checks_has_the_same_bits(
     assert all(np.array_equal(found, kept[name]) for name, found in f(q, v, weight).items())
     plan = f.plan
     assert type(plan) is kind
-    word = plan._busy if isinstance(plan, Staged) else plan.busy
+    word = plan._busy if isinstance(plan, Staged) else cast(Traced, plan).busy
     for busy in (0, 0, 1):  # checked, by code, and by Python, while another call is at the code
         word[0] = busy
         alone = f(q[1, 2], v[1, 2], weight)

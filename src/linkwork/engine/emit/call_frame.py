@@ -112,6 +112,11 @@ class Interface:
         """That of a program inside this one, which may call the same code."""
         return Interface(arguments, results, called=self.called, room=self.room)
 
+    @property
+    def room_size(self) -> int:
+        """How many numbers calls take for one lane."""
+        return 0 if self.room is None else self.room.size
+
     def with_room(self) -> Interface:
         """The same, with memory for calls."""
         return replace(self, room=Room(self.called)) if self.called else self

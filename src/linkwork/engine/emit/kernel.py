@@ -14,18 +14,18 @@ bits for every number of lanes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 
 from linkwork.engine.emit.arithmetic import BINARY, Arithmetic
 from linkwork.engine.emit.bitwise import each
 from linkwork.engine.emit.call_frame import Interface, listed, parameters
+from linkwork.engine.emit.calling import call
 from linkwork.engine.emit.carrying import Registers, carried
 from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
 from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat, tables_with
 from linkwork.engine.emit.slots import LONG
 from linkwork.engine.emit.sparing import Spared, calls_of, choice, symbols
-from linkwork.engine.emit.writer import Value, Writer, bits, constant, declarations, vector
+from linkwork.engine.emit.writer import Value, bits, constant, declarations, vector
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import WITHIN, Block, Fold, Loop, Map, Operand, Program, Repeat, Subroutine, programs
 
@@ -55,14 +55,6 @@ def module(
         parts += [pack(lanes), unpack(lanes)]
     parts += [batch(interface, lanes) if lanes > 1 else rows_in_place(interface, zeroed), more]
     return "\n".join([*parts, declarations({lanes, *map(program.lanes, program.root.order)})])
-
-
-def exported(interface: Interface) -> str:
-    """The function ``tile``, by which other code runs the kernel for its own tiles."""
-    w, arrays = Writer(), [f"%{name}" for name in (*interface.argument_names, *interface.result_names)]
-    w.do(f"call void @kernel({interface.kernel_call(arrays)})")
-    w.do("ret void")
-    return w.function(f"void @tile({parameters(interface.kernel)})")
 
 
 _LONGEST_BLOCK = 500
@@ -228,26 +220,7 @@ class Kernel(Arithmetic):
 
     def call(self, n: int, what: object, values: Sequence[str]) -> None:
         """A call of code with loops; %v{n} points to its results."""
-        room = self.interface.room
-        assert room is not None
-        index = next(k for k, each in enumerate(self.interface.called) if each.callee == what)
-        called = self.interface.called[index]
-        count = sum(called.results)
-        given, made = room.take(len(values)), room.take(count)
-        for k, value in enumerate(values):
-            self.store(value, self.at("%data", (given + k) * self.lanes), self.type, self.align)
-        self.let(f"getelementptr double, ptr %data, i64 {made * self.lanes}", f"%v{n}")
-        if called.zeroed:
-            with self.loop(0, count * self.lanes, self.lanes) as each:
-                self.store(constant(0.0, self.lanes), self.at(f"%v{n}", each.counter), self.type, self.align)
-        edges = [*accumulate((*called.arguments, *called.results), initial=0)]
-        starts = [given + edge for edge in edges[: len(called.arguments)]]
-        starts += [made + edge - len(values) for edge in edges[len(called.arguments) : -1]]
-        arrays = [self.at("%data", start * self.lanes) for start in starts]
-        arrays += ["%data", self.at("%data", room.square * self.lanes)]
-        code, *tables = (self.load(self.at("%ints", 3 * index + k, "i64"), "ptr") for k in range(3))
-        takes = [*(("ptr", array) for array in (*arrays, *tables)), *(("i64", str(size)) for size in called.sizes)]
-        self.do(f"call void {code}({listed(takes)})")
+        call(self, f"%v{n}", what, values, self.interface, self.lanes)
 
     @property
     def rows_at(self) -> str:

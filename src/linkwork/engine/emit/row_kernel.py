@@ -23,7 +23,7 @@ from collections.abc import Sequence
 
 from linkwork.engine.emit.arithmetic import BINARY
 from linkwork.engine.emit.call_frame import Interface, listed
-from linkwork.engine.emit.packing import AHEAD, batch, following, next_rows
+from linkwork.engine.emit.packing import AHEAD, batch, compile_time_integers, following, next_rows
 from linkwork.engine.emit.slotted import SlottedKernel
 from linkwork.engine.emit.sparing import Spared, symbols, usual_numbers, usual_table
 from linkwork.engine.emit.streaming import copy_lines
@@ -174,9 +174,9 @@ def _with_later(starts: Sequence[int]) -> list[list[int]]:
 
 def module(
     program: Program, interface: Interface, lanes: int, constraint: str | None, spared: Sequence[Spared] = ()
-) -> tuple[str, int]:
-    """The text of an LLVM module of such a kernel and ``batch``, and how many slots ``work`` has. Tiles may run one of
-    the ``spared`` programs.
+) -> str:
+    """The text of an LLVM module of such a kernel, ``batch``, how many slots ``work`` has, and the room for calls
+    (``integer``). Tiles may run one of the ``spared`` programs.
     """
     kinds = zip((*(each.program for each in spared), program), symbols("kernel", spared), strict=True)
     kernels = [RowKernel(each, interface, lanes, constraint, symbol) for each, symbol in kinds]
@@ -185,8 +185,8 @@ def module(
     parts += [usual_table(name, int(counts[name]), own, lanes) for name, own in usual_numbers(spared).items()]
     driver = batch(interface, lanes, rows=True, spared=spared, streams=kernels[-1].is_streamed)
     parts += [_copy(), copy_lines(), driver, _declarations(lanes)]
-    text = "\n".join([*(table for kernel in kernels for table in kernel.tables), *parts, ""])
-    return text, max(kernel.work for kernel in kernels)
+    parts.append(compile_time_integers([max(kernel.work for kernel in kernels), interface.room_size]))
+    return "\n".join([*(table for kernel in kernels for table in kernel.tables), *parts])
 
 
 def _declarations(lanes: int) -> str:

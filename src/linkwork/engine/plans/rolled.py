@@ -13,6 +13,7 @@ import numpy as np
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel
 from linkwork.engine.emit.call_frame import Called, Interface
+from linkwork.engine.emit.calling import exported
 from linkwork.engine.emit.packing import compile_time_integers
 from linkwork.engine.emit.time_loop import time_loop
 from linkwork.engine.ir.handing import reuse_rows
@@ -103,7 +104,7 @@ class Rolled(Compiled):
     def text(self, lanes: int) -> str:
         program, *widths = self.program
         more = compile_time_integers(widths)
-        more += time_loop(self.interface, lanes) if self.task.over_time else kernel.exported(self.interface)
+        more += time_loop(self.interface, lanes) if self.task.over_time else exported(self.interface)
         return kernel.module(pack_lists(program) if lanes == 1 else program, self.interface, lanes, more, self.zeroed)
 
     @property

@@ -36,29 +36,28 @@ class StraightLine(Compiled):
         return loader.is_kept(self.key(1)) or loader.is_kept(self.key(self.lanes))
 
     def symbols(self, lanes: int) -> list[str]:
-        has_integers = self.interface.called or (lanes > 1 and not self.task.over_time)
-        return [self.entry_point, *(["integer"] if has_integers else [])]
+        return [self.entry_point, *(["integer"] if self._has_integers(lanes) else [])]
+
+    def _has_integers(self, lanes: int) -> bool:
+        return bool(self.interface.called) or (lanes > 1 and not self.task.over_time)
 
     def text(self, lanes: int) -> str:
         """The module; its integers are how many slots ``work`` has, and the room for calls."""
         from linkwork.engine.emit import packing, refilled, row_kernel, slotted
         from linkwork.engine.ir.passes import around_repeat
 
-        constraint, interface, slots = jit.register_constraint(self.cpu, lanes), self.interface.with_room(), 0
+        constraint, interface = jit.register_constraint(self.cpu, lanes), self.interface.with_room()
         if self.task.over_time:
             program = self.program if lanes > 1 or self.spared else self.one_state_program
             text = slotted.over_time(program, interface, lanes, constraint, self.spared)
         elif lanes > 1:
             around = around_repeat(self.program, len(interface.arguments))
-            if around is not None:
-                text = refilled.module(around, interface, lanes, constraint)
-            else:
-                text, slots = row_kernel.module(self.program, interface, lanes, constraint, self.spared)
+            if around is None:
+                return row_kernel.module(self.program, interface, lanes, constraint, self.spared)
+            text = refilled.module(around, interface, lanes, constraint)
         else:
             text = slotted.module(self.one_state_program, interface, constraint)
-        if "integer" not in self.symbols(lanes):
-            return text
-        return text + packing.compile_time_integers([slots, 0 if interface.room is None else interface.room.size])
+        return text + packing.compile_time_integers([0, interface.room_size]) if self._has_integers(lanes) else text
 
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
         results, status = super().run(arguments, states, offsets, out)

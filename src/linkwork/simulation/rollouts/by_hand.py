@@ -1,4 +1,6 @@
-"""Rollouts with the time loop in Python: a policy over the whole batch, or a law beside code that has loops."""
+"""Rollouts with the time loop in Python: a policy over the whole batch, or a law beside constraints or contacts of many
+bodies.
+"""
 
 from __future__ import annotations
 
