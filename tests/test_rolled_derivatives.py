@@ -23,6 +23,7 @@ from linkwork.engine.plans import plan as plan_module
 from linkwork.engine.plans.rolled import Rolled, laid_out
 from linkwork.engine.plans.staged import Staged
 from linkwork.engine.plans.traced import Traced
+from linkwork.engine.run import memory
 from linkwork.engine.trace import pull_loops
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.engine.trace.overwriting import overwritten
@@ -346,3 +347,28 @@ def test_what_is_not_differentiated_is_said(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(pull_loops, "_STRIDES", {0: (), 1: ("row",)})  # as if two loops were too many
     with pytest.raises(lw.TracingError, match=r"mass_matrix overwrites, .* differentiate it forward, by lw.jvp"):
         _ = Rolled(task_of("mass_matrix", "backward")).program
+
+
+@pytest.mark.parametrize("name", ["operational/sparse", "operational/pv", "operational/extended_propagator"])
+def test_backward_walks_of_paths_have_the_bits_of_the_evaluator(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the workspace held before: a path is gone back from where it ended, an integer that lies there. Loops
+    over pairs of points, each with those up to itself, are gone back to the point itself.
+    """
+    model = lw.mechanisms.humanoid()
+    frames = [model.frame(name) for name in ("left_hand", "right_hand", "left_foot")]
+    task = Task(ALGORITHMS[name], model, (), frames, derivatives=("backward",))
+    arguments = [np.random.default_rng(11).normal(size=(9, n)) for n in task.arguments]
+    plan, expected = Rolled(task), plan_for(task, "interpreted").run(arguments, 9)[0]
+    scratch = plan_module.scratch
+
+    def filled(name: str, count: int) -> int:
+        place = scratch(name, count)
+        for _, view in memory.local.scratch[name]:
+            view[:] = np.nan
+        return place
+
+    monkeypatch.setattr(plan_module, "scratch", filled)
+    for states in (9, 1):
+        found, status = plan.run([array[:states] for array in arguments], states)
+        assert status == 0
+        assert all(np.array_equal(bits(a), bits(b[:states])) for a, b in zip(found, expected, strict=True))

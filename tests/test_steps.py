@@ -144,7 +144,7 @@ class Case:
             return "cannot be traced or differentiated" if caller == "differentiate" else ""
         if self.has("stops") and caller != "simulate":
             return "takes joint_limits for up to 50 bodies"
-        return "is differentiated for up to 50 bodies" if tied and caller == "differentiate" else ""
+        return ""
 
 
 @cache

@@ -57,6 +57,7 @@ def test_stops_beside_constraints_are_solved_for_in_every_state() -> None:
         close(made.v[k, 1], path.v[1], 1e-9, scale=1.0)
 
 
+@pytest.mark.filterwarnings("ignore:linearise of .* instructions")
 @pytest.mark.parametrize("loops", [False, True])
 def test_stops_that_are_not_solved_for_are_said(loops: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     model = chain(6, 1.5 + loops)
@@ -68,8 +69,14 @@ def test_stops_that_are_not_solved_for_are_said(loops: bool, monkeypatch: pytest
     kept = lw.rollout(model, q, v, diverged="nan", **given)
     lost = ~np.isfinite(kept.q[:, -1]).all(axis=1)
     assert lost.any() and not lost.all() and np.isnan(kept.v[lost, -1]).all()
+    one = {key: given[key] for key in ("dt", "joint_limits", "constraints")}
+    with pytest.raises(lw.ArgumentError, match=rf"no finite derivatives at state \d+ .*: {STOPS}"):
+        lw.linearise(model, np.tile(q, (40, 1)), v, **one)
+    step = lw.rollout(model, q, v, steps=1, diverged="nan", **one)
+    gradient = step.pullback(v=np.ones((40, 2, model.nv)))
+    np.testing.assert_array_equal(np.isfinite(gradient.v).all(axis=1), np.isfinite(step.v[:, 1]).all(axis=1))
     monkeypatch.setattr(resistance, "_MOST_ROUNDS", 0)
-    monkeypatch.setattr(resistance, "MOST_ROUNDS", 1)
+    monkeypatch.setattr(resistance, "most_rounds", lambda size: 1)
     with pytest.raises(lw.LinkworkError, match=STOPS):
         for speed in v:
             lw.simulate(model, q, speed, 0.01, 2e-3, joint_limits=True, constraints=given["constraints"])
@@ -100,5 +107,37 @@ def test_forces_of_nearly_redundant_constraints_that_do_not_settle_are_said() ->
     planes = [lw.PointOnPlane.at(model, q, "tip", normal=(0.0, 3e-4 * k, 1.0)) for k in range(2)]
     with pytest.warns(lw.LinkworkWarning, match=r"'tip'.* nearly redundant, still change by .* of the largest"):
         lw.constrained_dynamics(model, q, np.ones(4), np.zeros(4), planes, proximal=1e-6)
+    with pytest.raises(lw.SingularError, match=r"constrained_dynamics: the forces of the constraints .* nearly redund"):
+        lw.simulate(model, q, np.ones(4), 2e-3, 1e-3, constraints=planes, proximal=1e-6, stabilisation=0.1)
     with pytest.raises(lw.SimulationError, match=r"trajectory \[0\] .*: the proximal iteration .* nearly redundant"):
         lw.rollout(model, [q], np.ones(4), dt=1e-3, steps=2, constraints=planes, proximal=1e-6, stabilisation=0.1)
+
+
+def test_derivatives_do_not_depend_on_the_number_of_guesses() -> None:
+    """Of these states some take four guesses, the last ones in which all joints change."""
+    model, rng = chain(6, 1.0), np.random.default_rng(0)
+    q, v = np.sign(rng.normal(size=(400, 6))) * (0.5 - 1e-4 * rng.random((400, 6))), 3.0 * rng.normal(size=(400, 6))
+    given = {"dt": 2e-3, "joint_limits": True, "friction": False}
+    A, _ = lw.linearise(model, q, v, **given)
+    along = rng.normal(size=v.shape)
+    ahead, behind = (lw.rollout(model, q, v + h * along, steps=1, **given).v[:, 1] for h in (1e-7, -1e-7))
+    close(np.einsum("kij,kj->ki", A[:, 6:, 6:], along), (ahead - behind) / 2e-7, 1e-5, scale=1.0)
+
+
+def test_a_joint_that_rests_at_its_stop_up_to_rounding_is_solved_for() -> None:
+    """Two arms that are mirror images push a torso at its stop from both sides."""
+    builder = lw.Builder("mirrored", gravity=(0.0, 0.0, 0.0))
+    solid = {"mass": 1.0, "inertia": (0.1, 0.1, 0.1), "lower": 0.0, "upper": 1.0}
+    builder.add_body("torso", joint=lw.joints.Revolute("z"), **solid)
+    for side in (1.0, -1.0):
+        parent, at = "torso", 0.2
+        for k, length in enumerate((0.9, 0.3, 0.7)):
+            arm = {"mass": 0.7 + 0.1 * k, "com": (0.0, 0.13 * side, 0.0), "inertia": (0.01, 0.01, 0.01)}
+            place, name = lw.placement((0.0, at * side, 0.0)), f"{side}{k}"
+            builder.add_body(name, parent, lw.joints.Revolute("z"), place, lower=-0.3, upper=0.3, **arm)
+            parent, at = name, length
+    rng, q, v = np.random.default_rng(0), np.zeros((300, 7)), np.zeros((300, 7))
+    bent, speed = 0.3 * np.sign(rng.normal(size=(300, 3))), 3.0 * rng.normal(size=(300, 3))
+    q[:, 1:4], q[:, 4:], v[:, 1:4], v[:, 4:] = bent, -bent, speed, -speed
+    made = lw.rollout(builder.build(), q, v, dt=2e-3, steps=20, joint_limits=True, friction=False)
+    assert abs(made.v[:, :, 0]).max() < 1e-12

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+_STRICT: ContextVar[bool] = ContextVar("linkwork_strict", default=False)
 _NAMES: ContextVar[list[str] | None] = ContextVar("linkwork_unsolved", default=None)
 
 
@@ -30,3 +31,18 @@ def note_unsolved(name: str, times: int) -> None:
     sentence = f"{name} is not solved after {times} iterations"
     if names is not None and sentence not in names:
         names.append(sentence)
+
+
+@contextmanager
+def strictly() -> Iterator[None]:
+    """Inside, what has not settled is an error, not a warning: the next step would be made from it."""
+    before = _STRICT.set(True)
+    try:
+        yield
+    finally:
+        _STRICT.reset(before)
+
+
+def is_strict() -> bool:
+    """Whether what has not settled is an error."""
+    return _STRICT.get()

@@ -124,6 +124,13 @@ def _over_arrays(
             break
     else:
         if name is not None:
-            note_unsolved(name, most)
+            left = going & np.logical_and.reduce([np.isfinite(_flat_of(x, batch)).all(axis=-1) for x in now])
+            if left.any():  # what is not finite is no fault of the solver
+                note_unsolved(name, most)
             now = [np.where(going.reshape((*axes, *(1,) * (x.ndim - batch))), np.nan, x) for x in now]
     return now
+
+
+def _flat_of(array: Any, batch: int) -> Any:
+    """The numbers of each state in one axis."""
+    return array.reshape((*array.shape[:batch], -1))

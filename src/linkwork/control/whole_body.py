@@ -28,7 +28,7 @@ from linkwork.dynamics.arguments import Array, as_array, as_frames, check_model
 from linkwork.dynamics.derivatives import momentum_derivatives
 from linkwork.dynamics.dynamics import centre_of_mass, mass_matrix, nonlinear_effects
 from linkwork.dynamics.kinematics import difference, forward_kinematics, jacobian, jacobian_drift
-from linkwork.errors import ArgumentError, SingularError, shown
+from linkwork.errors import ArgumentError, SingularError, shown, warn_caller
 from linkwork.model.model import WORLD, Model, Point
 
 _ROUNDING = 1e-9
@@ -292,7 +292,8 @@ class WholeBodyController:
         if z is None:
             if not obeyed:
                 raise SingularError(_no_forces(t))
-            z = np.zeros(free.shape[1])  # the solver finds nothing better than the solution of the levels above
+            warn_caller(f"the solver has not solved for a level of tasks at t = {t:.6g} s; the level is left out there")
+            z = np.zeros(free.shape[1])
         _, s, V = np.linalg.svd(seen)
         rank = int((s > _ROUNDING * s[0]).sum()) if s.size and s[0] > 0.0 else 0
         return x + free @ z, free @ V[rank:].T

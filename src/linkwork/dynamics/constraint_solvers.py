@@ -21,6 +21,7 @@ from linkwork.compiled.arrays import numbers, traced
 from linkwork.errors import ArgumentError, SingularError, warn_caller
 from linkwork.spatial import Factor, absolute, total, where_less
 from linkwork.spatial.small_matrices import times
+from linkwork.unsolved import is_strict
 
 _MOST_ITERATIONS = 100
 _COMPILED_ITERATIONS = 8
@@ -229,11 +230,14 @@ class JoinedSolver(Solver):
         """Warn of forces that have not settled; ``change`` is relative to them."""
         worst = np.unravel_index(int(np.where(going, change, -1.0).argmax()), going.shape)
         state = f" in state {list(map(int, worst))} of the batch" if going.ndim else ""
-        warn_caller(
+        message = (
             f"{self.function}: the forces of the constraints {self.names}, some of which are nearly redundant, still "
             f"change by {change[worst]:.1g} of the largest after {_MOST_ITERATIONS} iterations{state}; pass a smaller "
             f"proximal than {self.proximal:g}, or leave out what is redundant"
         )
+        if is_strict():
+            raise SingularError(message)
+        warn_caller(message)
 
 
 def _along(of_states: NDArray[Any], array: Array) -> NDArray[Any]:

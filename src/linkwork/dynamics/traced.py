@@ -21,6 +21,7 @@ from linkwork.engine.trace.interpreter import evaluate
 from linkwork.engine.trace.isomorphic import tree_inside
 from linkwork.engine.trace.tracer import Traced
 from linkwork.model.model import Frame, Model
+from linkwork.model.rotors import rotors_apart
 
 
 def traced_call(
@@ -41,11 +42,13 @@ def traced_call(
         isinstance(number, Traced) for each in flat if each is not None for number in each.flat
     )
 
+    model, rotors = rotors_apart(model) if keeps_loops else (model, ())
+
     def one(arguments: list[list[Any] | None]) -> list[list[Any]]:
         if not keeps_loops:
             return evaluate(algorithm, model, arguments, placed, tree_inside(model, placed, spaces, arguments))
-        callee = Callee(algorithm.name, model, absent, tuple(frames), tuple(offsets))
-        numbers = [number for each in arguments if each is not None for number in each]
+        callee = Callee(algorithm.name, model, absent, tuple(frames), tuple(offsets), rotors=bool(rotors))
+        numbers = [*(number for each in arguments if each is not None for number in each), *rotors]
         result = next(number for number in numbers if isinstance(number, Traced)).called(callee, numbers)
         parts = iter(range(sum(callee.task().results)))
         return [[result.part(next(parts)) for _ in range(size)] for size in callee.task().results]

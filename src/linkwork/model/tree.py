@@ -167,6 +167,11 @@ class Tree(SegmentWalks, PathWalks, LoopWalks, PartWalks, Walks):
         self.gravity = Motion(as_scalars(Vec3(*model.gravity)), Vec3.zero())
         self._model = model
 
+    def set_rotors(self, values: Any) -> None:
+        """Set the rotor inertias of each joint, by a field."""
+        for node in self._nodes[1:]:
+            node.rotor = tuple(values[node])
+
     def field(self) -> Field:
         """A new field."""
         return Field()

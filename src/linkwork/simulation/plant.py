@@ -20,9 +20,10 @@ from linkwork.dynamics.held import held_by
 from linkwork.dynamics.kinematics import difference
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
+from linkwork.model.rotors import with_rotors
 from linkwork.simulation.arguments import returned
-from linkwork.simulation.rotors import with_rotors
 from linkwork.simulation.torques import Source
+from linkwork.unsolved import strictly
 
 Load = Callable[[float, Array, Array], ArrayLike]
 
@@ -116,9 +117,10 @@ class Plant:
             return forward_dynamics(self.solved, q, v, forces, f_ext, self.method), self.no_wrenches
         if self.method == "composite_body":
             return self._coupled(q, v, forces, f_ext)
-        return constrained_dynamics(
-            self.solved, q, v, forces, self.constraints, f_ext, self.stabilisation, self.proximal, self.method
-        )
+        with strictly():  # the next step is made from it
+            return constrained_dynamics(
+                self.solved, q, v, forces, self.constraints, f_ext, self.stabilisation, self.proximal, self.method
+            )
 
     def _coupled(self, q: Array, v: Array, forces: Array, f_ext: Any) -> tuple[Array, Array]:
         """Accelerations of coupled joints over traced numbers, by composite bodies."""

@@ -29,7 +29,6 @@ from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.stops import PROBLEM, held_joints
 
 _MOST_ROUNDS = 20
-MOST_ROUNDS = 1000
 _EXACT = 1e-13
 """The error of a velocity, relative to the numbers that it is summed from, that is rounding."""
 
@@ -100,7 +99,7 @@ def least_within(G: Array, b: Array, least: Array, most: Array) -> Array:
     takes a few iterations; where the guesses cycle, ``_descended``.
     """
     diagonal = np.einsum("ii->i", G)
-    G = 0.5 * (G + G.T) + (1e-12 * diagonal.max() + 1e-300) * np.eye(b.size)  # redundant constraints share
+    G = 0.5 * (G + G.T) + np.diag(1e-12 * diagonal + 1e-300)  # redundant constraints share
     scale, force, guess = 1.0 / np.einsum("ii->i", G), np.zeros(b.size), None
     for _ in range(_MOST_ROUNDS):
         tried = force - scale * (G @ force + b)
@@ -116,6 +115,11 @@ def least_within(G: Array, b: Array, least: Array, most: Array) -> Array:
     return _descended(G, b, least, most)
 
 
+def most_rounds(size: int) -> int:
+    """The most iterations for so many forces; each changes the state of one."""
+    return max(1000, 4 * size)
+
+
 def _descended(G: Array, b: Array, least: Array, most: Array) -> Array:
     """The same where guesses go round in circles: from zero, the force moves towards the solution for those inside
     their bounds, up to where the first one reaches a bound; at that solution, the one whose bound holds it back most is
@@ -123,7 +127,7 @@ def _descended(G: Array, b: Array, least: Array, most: Array) -> Array:
     """
     force, scale = np.zeros(b.size), 1.0 / np.einsum("ii->i", G)
     held = np.where(least == 0.0, -1, np.where(most == 0.0, 1, 0))
-    for _ in range(MOST_ROUNDS):
+    for _ in range(most_rounds(b.size)):
         inside = np.flatnonzero(held == 0)
         goal = force.copy()
         goal[inside] = 0.0
@@ -144,4 +148,4 @@ def _descended(G: Array, b: Array, least: Array, most: Array) -> Array:
         if pull[worst] <= 0.0:
             return force
         held[worst] = 0
-    raise SingularError(f"{PROBLEM} is not solved after {MOST_ROUNDS} iterations; try a smaller dt")
+    raise SingularError(f"{PROBLEM} is not solved after {most_rounds(b.size)} iterations; try a smaller dt")

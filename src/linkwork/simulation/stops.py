@@ -12,7 +12,8 @@ which is the largest dissipation (Moreau's principle). Which of them holds is gu
 are removed from M, and the rest is solved for, until the guess proves right: mostly at once, otherwise after a few
 iterations (an active-set method). Where these go round in circles, the search descends instead: p is moved towards the
 solution for a guess up to where the first joint changes its state, or, at that solution, the joint that is furthest
-from its law is let go; the dissipated energy grows in each iteration, so that no guess comes twice. What is not solved
+from its law is let go; the dissipated energy grows in each iteration, so that no guess comes twice but by rounding,
+which a joint must exceed to be let go. What is not solved
 after ``MOST_ROUNDS`` iterations is NaN.
 """
 
@@ -27,7 +28,7 @@ import numpy as np
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.repeating import repeat
 from linkwork.model.model import Model
-from linkwork.spatial import Factor, Scalar, absolute, total, where_less
+from linkwork.spatial import Factor, Scalar, total, where_less
 from linkwork.spatial.elementary import varying_as
 
 MOST_ROUNDS = 1000
@@ -35,7 +36,7 @@ MOST_ROUNDS = 1000
 ALL_AT_ONCE = 4.0
 """Iterations in which the guesses of all joints change; then the search descends, from p = 0."""
 _EXACT = 1e-12
-"""The error of a velocity, relative to its size, that is rounding."""
+"""The error of a velocity that is rounding, relative to all velocities, each by the inertia that it moves."""
 PROBLEM = "the problem of the joints at their stops or held by friction"
 FREE = 3.0
 """The number that stands for a joint that is free or sticks."""
@@ -201,8 +202,11 @@ def _searched(
         for joint, place, was, inertia in zip(held, places, guess, inertias, strict=True):
             now = joint.guess(p[place] - inertia * v[place], inertia)
             differ = where_less(now, was, 1.0, where_less(was, now, 1.0, differ))
-            following.append(where_less(count, ALL_AT_ONCE - 1.0, now, FREE))
-        ends, down, lower = _descended(held, places, inertias, guess, before, p, v, end)
+            following.append(now)
+        last = where_less(count, ALL_AT_ONCE - 1.5, 0.0, differ)  # the descent begins with free joints
+        following = [where_less(0.5, last, FREE, now) for now in following]
+        moving = total((1.0 / A[k][k] if forces else A[k][k]) * (v[k] * v[k] + end[k] * end[k]) for k in range(n))
+        ends, down, lower = _descended(held, places, inertias, guess, before, p, v, _EXACT * _EXACT * moving)
         begun = where_less(count, ALL_AT_ONCE, 0.0, 1.0)
         guess = [where_less(0.5, begun, x, y) for x, y in zip(down, following, strict=True)]
         differ = where_less(0.5, begun, lower, differ)
@@ -221,7 +225,7 @@ def _searched(
 
 def _descended(
     held: Sequence[_Held], places: Sequence[int], inertias: Sequence[Scalar], guess: Sequence[Scalar],
-    before: Sequence[Scalar], p: Sequence[Scalar], v: Sequence[Scalar], end: Sequence[Scalar],
+    before: Sequence[Scalar], p: Sequence[Scalar], v: Sequence[Scalar], rounding: Scalar,
 ) -> tuple[list[Scalar], list[Scalar], Scalar]:  # fmt: skip
     """From the impulses ``before`` towards those for a guess: where the first joint changes its state, the guess there,
     and 1; or p, the guess with the joint that is furthest from its law let go, and 1; or 0 if there is none.
@@ -236,7 +240,7 @@ def _descended(
         blocked = where_less(part, share, float(k), blocked)
         share = where_less(part, share, part, share)
         off, loose_guess = joint.violation(was, v[place])
-        size = where_less(_EXACT * (absolute(v[place]) + absolute(end[place])), off, off * off * inertia, 0.0)
+        size = where_less(rounding, off * off * inertia, off * off * inertia, 0.0)
         loose = where_less(furthest, size, float(k), loose)
         furthest = where_less(furthest, size, size, furthest)
         beside.append((blocked_guess, loose_guess))
@@ -330,11 +334,8 @@ def _compliance(response: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
     """The response as a symmetric matrix, with a little on its diagonal: redundant constraints share."""
     n = len(response)
     G = [[0.5 * (response[i][j] + response[j][i]) for j in range(n)] for i in range(n)]
-    most: Scalar = 0.0
     for i in range(n):
-        most = where_less(most, G[i][i], G[i][i], most)
-    for i in range(n):
-        G[i][i] = G[i][i] + (1e-12 * most + 1e-300)
+        G[i][i] = G[i][i] + (1e-12 * G[i][i] + 1e-300)
     return G
 
 

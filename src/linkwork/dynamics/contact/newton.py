@@ -32,7 +32,7 @@ from linkwork.dynamics.contact.sparse import Matrix, Sparsity, solved, times
 from linkwork.spatial import Scalar, absolute, where_less
 from linkwork.spatial.matrices import dot
 
-MOST_ITERATIONS = 100
+MOST_ITERATIONS = 1000
 PROBLEM = "the problem of the contact forces"
 CONVERGED, _LEFT, _NOTHING = 1e-14, 1e-26, 1e-22
 """The squared norm of the last step, relative to that of all accelerations, at which the search ends; the step is still

@@ -82,7 +82,8 @@ class Search:
             self.joints.go(going, step, line.joints)
             going = going[~last]
         if len(going):
-            note_unsolved(PROBLEM, MOST_ITERATIONS)
+            if np.isfinite(y[going]).all(axis=1).any():  # what is not finite is no fault of the solver
+                note_unsolved(PROBLEM, MOST_ITERATIONS)
             y[going] = np.nan
 
     def _acting(self) -> NDArray[np.bool_]:

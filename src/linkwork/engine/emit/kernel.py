@@ -281,7 +281,7 @@ class Kernel(Arithmetic):
         return self.given[key]
 
     def emit_index(self, n: int, address: Address) -> None:
-        self.load(self.element(address, 1), "i64", name=f"%v{n}")
+        self.load(self.integer(address), "i64", name=f"%v{n}")
 
     def emit_affine(self, n: int, address: Address) -> None:
         self.let(f"add i64 {self.affine(address)}, 0", f"%v{n}")
@@ -320,7 +320,7 @@ class Kernel(Arithmetic):
         registers.begin(before)
         if loop.walk == "climb":
             more = self.compare("ne", counter, "0" if loop.stop is None else f"%v{loop.stop}")
-        elif loop.stop is not None:
+        elif loop.start is not None and loop.stop is not None:
             more = self.compare("slt", counter, f"%v{loop.stop}")
         else:
             more = self.compare("sge", counter, first) if loop.walk == "down" else self.compare("sle", counter, last)

@@ -174,7 +174,11 @@ def repeated(what: Repeat, operands: Sequence[Any], kept: Kept | None = None) ->
             break
     else:
         if not what.may_stop:
-            note_unsolved(what.name, what.most)
+            left = np.less(0.5, going)
+            for x in state:  # what is not finite is no fault of the solver
+                left = left & np.equal(x, x)
+            if np.any(left):
+                note_unsolved(what.name, what.most)
             state = [where_less(0.5, going, nan, x) for x in state]
     return state
 

@@ -23,7 +23,7 @@ MOST_COUNTED = 1000
 @dataclass(frozen=True)
 class Callee:
     """What a "call" in a traced program computes: an algorithm of the catalogue, arguments left out, at frames that
-    offsets move; with derivatives, as a task has them.
+    offsets move; with derivatives and rotor inertias, as a task has them.
     """
 
     algorithm: str
@@ -32,9 +32,13 @@ class Callee:
     frames: tuple[Frame, ...] = ()
     offsets: tuple[float, ...] = ()
     derivatives: tuple[str, ...] = ()
+    rotors: bool = False
 
     def task(self) -> Task:
-        return Task(self._named, self.model, self.absent, self.frames, bool(self.offsets), derivatives=self.derivatives)
+        return Task(
+            self._named, self.model, self.absent, self.frames, bool(self.offsets), derivatives=self.derivatives,
+            rotors=self.rotors,
+        )  # fmt: skip
 
     @property
     def takes_tiles(self) -> bool:

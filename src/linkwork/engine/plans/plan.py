@@ -90,7 +90,8 @@ class Interpreted(Plan):
         task, batch = self.task, () if states == 1 else (states,)
         given = iter(arguments)
         values = [None if name in task.absent else next(given) for name, _ in task.algorithm.arguments]
-        results = interpret(task.algorithm, task.model, values, batch, moved(task.frames, offsets))
+        rotors = next(given) if task.rotors else None
+        results = interpret(task.algorithm, task.model, values, batch, moved(task.frames, offsets), rotors)
         fine = all(np.isfinite(result).all() for result in results)
         found = [result.reshape(states, -1) for result in results]
         return given_back(found, out), 0 if fine else NOT_FINITE_RESULT

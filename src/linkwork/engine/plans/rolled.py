@@ -85,7 +85,7 @@ class Rolled(Compiled):
         task, tables = self.task, self.model_tables
         derived = bool(task.derivatives)
         form = partial(RolledTree, matrices=not derived)  # whose derivatives are fields, too
-        program = roll(task.algorithm, tables.kinds, tables.width, task.absent, not derived, form)
+        program = roll(task.algorithm, tables.kinds, tables.width, task.absent, not derived, form, task.rotors)
         if derived:
             from linkwork.engine.trace.derive_loops import derive_loops
 

@@ -49,7 +49,8 @@ class Task(Signature):
 
     With ``over_time`` it is a step, of ``stepping``. With ``derivatives``, each "forward" or "backward", there are more
     arguments and results: tangents of the arguments and changes of the results, or weights of the results and gradients
-    for the arguments. ``kept`` are those of six rows for each frame that results have; all of them if None.
+    for the arguments. With ``rotors`` the rotor inertias of all joints are the last argument, not the model's. ``kept``
+    are those of six rows for each frame that results have; all of them if None.
     """
 
     def __init__(
@@ -62,11 +63,13 @@ class Task(Signature):
         over_time: bool = False,
         derivatives: tuple[str, ...] = (),
         kept: tuple[int, ...] | None = None,
+        rotors: bool = False,
     ) -> None:
-        self.derivatives, self.kept = derivatives, kept
+        self.derivatives, self.kept, self.rotors = derivatives, kept, rotors
         self.algorithm, self.model, self.absent, self.frames = algorithm, model, absent, tuple(frames)
         self.offsets = offsets
         self.spaces = [SPACES[space] for name, space in algorithm.arguments if name not in absent]
+        self.spaces += [SPACES["velocity"]] if rotors else []
         self.result_spaces = [SPACES[space] for space in algorithm.results]
         argument_shapes = [space.shape(model, len(frames)) for space in self.spaces]
         shapes = [space.kept_shape(model, len(frames), kept) for space in self.result_spaces]
@@ -78,7 +81,8 @@ class Task(Signature):
 
     @property
     def name(self) -> tuple[object, ...]:
-        return self.algorithm.name, self.absent, *self.derivatives, *([] if self.kept is None else [self.kept])
+        more = [*(["rotors"] if self.rotors else []), *([] if self.kept is None else [self.kept])]
+        return self.algorithm.name, self.absent, *self.derivatives, *more
 
     @property
     def most(self) -> tuple[tuple[int, float], ...]:

@@ -21,9 +21,14 @@ def evaluate(
     arguments: Sequence[Sequence[Scalar] | None],
     frames: Sequence[Frame] = (),
     tree: Tree | None = None,
+    rotors: Sequence[Scalar] | None = None,
 ) -> list[list[Scalar]]:
-    """Run an algorithm over flat lists of any scalars; None stands for no external forces."""
+    """Run an algorithm over flat lists of any scalars; None stands for no external forces, and for the model's own
+    rotor inertias.
+    """
     tree = tree or Tree(model, frames, _number(arguments))
+    if rotors is not None:
+        tree.set_rotors(SPACES["velocity"].scatter(model, rotors))
     fields: list[Any] = [
         tree.unloaded() if numbers is None else SPACES[space].scatter(model, numbers)
         for (_, space), numbers in zip(algorithm.arguments, arguments, strict=True)
@@ -46,10 +51,13 @@ def interpret(
     arguments: Sequence[NDArray[np.float64] | None],
     batch: tuple[int, ...],
     frames: Sequence[Frame] = (),
+    rotors: NDArray[np.float64] | None = None,
 ) -> list[NDArray[np.float64]]:
-    """Run an algorithm over checked arrays, each (*batch, *shape of its space); None stands for no external forces."""
+    """Run an algorithm over checked arrays, each (*batch, *shape of its space); None stands for no external forces, and
+    for the model's own rotor inertias.
+    """
     flat: list[Sequence[Scalar] | None] = []
-    for array in arguments:
+    for array in (*arguments, rotors):
         if array is None:
             flat.append(None)
         elif batch:
@@ -57,7 +65,7 @@ def interpret(
         else:
             flat.append(array.ravel().tolist())
     with np.errstate(all="ignore"):
-        results = evaluate(algorithm, model, flat, frames)
+        results = evaluate(algorithm, model, flat[:-1], frames, rotors=flat[-1])
     arrays = []
     for space, numbers in zip(algorithm.results, results, strict=True):
         array = np.empty((*batch, len(numbers)))

@@ -58,6 +58,8 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         self.tracer, self.kinds, self.width, self.matrices = tracer, kinds, width, matrices
         self.known, self.scattered = known, set(known.scattered if known else ())
         self.results: dict[str, InResult] = {}
+        self.rotor_values: Any = None
+        """The field of rotor inertias, if they are an argument."""
         self.world = Node(self, None, None)
         self.world.kind = -1
         self.doubtful = any(kind.doubtful for kind in kinds)
@@ -262,20 +264,23 @@ def roll(
     absent: Sequence[str] = (),
     expand: bool = True,
     form: Callable[..., RolledTree] = RolledTree,
+    rotors: bool = False,
 ) -> Program:
     """The rolled program, its fields not laid out; traced until what was assumed constant in fields proves to be."""
     known: Known | None = None
     while True:
         tree = form(Tracer(expand), kinds, width, known)
-        program = _roll_once(algorithm, tree, absent)
+        program = _roll_once(algorithm, tree, absent, rotors)
         known = tree.known = Known({field.name: field.values for field in tree.fields}, frozenset(tree.scattered))
         if all(field.settled for field in tree.fields):  # another trace would be the same
             find_lists(program, {field.name: size for field in tree.fields if (size := field.item_size)})
             return put_in_results(program, tree.results)
 
 
-def _roll_once(algorithm: Algorithm, tree: RolledTree, absent: Sequence[str]) -> Program:
+def _roll_once(algorithm: Algorithm, tree: RolledTree, absent: Sequence[str], rotors: bool) -> Program:
     present = [name for name, _ in algorithm.arguments if name not in absent]
+    if rotors:
+        tree.rotor_values = SPACES["velocity"].load(tree, f"argument{len(present)}")
     arguments: list[Any] = [
         tree.unloaded() if name in absent else SPACES[space].load(tree, f"argument{present.index(name)}")
         for name, space in algorithm.arguments

@@ -84,6 +84,8 @@ class Node(_Symbol):
 
     @property
     def rotor(self) -> list[Any]:
+        if self.tree.rotor_values is not None:
+            return list(self.tree.rotor_values[self])
         return self.numbers(PLACEMENT + INERTIA, self._kind.joint.nv) if self._kind.rotor else []
 
     @property

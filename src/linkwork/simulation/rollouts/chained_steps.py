@@ -33,10 +33,10 @@ from linkwork.engine.plans import Plan, Task, TracedTask, plan_for
 from linkwork.engine.plans.columns import Columns, ColumnsTask
 from linkwork.engine.run import threads
 from linkwork.model.model import Model
+from linkwork.model.rotors import with_rotors
 from linkwork.simulation.rollouts.driven_steps import moved
 from linkwork.simulation.rollouts.gradients import flat
 from linkwork.simulation.rollouts.steps import Extras
-from linkwork.simulation.rotors import with_rotors
 from linkwork.spatial.small_matrices import transposed
 
 if TYPE_CHECKING:

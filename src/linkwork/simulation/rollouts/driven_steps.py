@@ -19,10 +19,10 @@ from linkwork.dynamics.held_derivatives import Responses, derivatives_of, pulls_
 from linkwork.dynamics.traced import traced_call
 from linkwork.engine.trace.differentiate import pushed
 from linkwork.model.model import Model
+from linkwork.model.rotors import with_rotors
 from linkwork.simulation.rollouts.gradients import flat, integrate_of
 from linkwork.simulation.rollouts.pushed_steps import in_tangent_space, tangents
 from linkwork.simulation.rollouts.steps import Extras, numbered
-from linkwork.simulation.rotors import with_rotors
 
 
 class Driven(NamedTuple):

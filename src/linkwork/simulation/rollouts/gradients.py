@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, prod, sqrt
+from math import ceil, inf, nan, prod, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 from linkwork.simulation.rollouts.by_hand import ByHand
 from linkwork.simulation.rollouts.steps import Step
+from linkwork.spatial import absolute, where_less
 
 if TYPE_CHECKING:
     from linkwork.engine.ir.program import Program
@@ -66,6 +67,14 @@ def difference_of(model: Model) -> Program:
 @kept_with_model
 def integrate_of(model: Model) -> Program:
     return specialise(ALGORITHMS["integrate"], model, expand=False)
+
+
+def solved(end: Sequence[Any]) -> Any:
+    """0, or NaN if a velocity at the end of the step is not finite: a step that does not exist has no derivatives."""
+    found: Any = 0.0
+    for x in end:
+        found = where_less(absolute(x), inf, found, nan)
+    return found
 
 
 def flat(array: Any) -> list[Any]:
@@ -170,14 +179,16 @@ def _made_backward(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Com
 
     def text(w_q: Any, w_v: Any, w_cost: Any, **given: Any) -> Any:
         own = [flat(given[name]) for name in arguments]
-        after = replay(program, own)[0]
+        after, end = replay(program, own)[:2]
         _, ((_, by_numbers),) = pulled(difference_of(model), [after, after], [[flat(w_q)]])
         of_sums = [0.0, w_cost.item(), *(0.0 for _ in own[2][2:])]
         _, (gradient,) = pulled(program, own, [[by_numbers, flat(w_v), of_sums]])
         rest = {name: _shaped(gradient[k + 3], shape) for k, (name, shape) in enumerate(shapes.items()) if name != "dt"}
         if "q_target" in rest:
             rest["q_target"] = in_tangent_space(flat(given["q_target"]), flat(rest["q_target"]))
-        return (in_tangent_space(own[0], gradient[0]), _shaped(gradient[1], (model.nv,)), *rest.values())
+        first, *others = gradient[1]
+        by_v = _shaped([first + solved(end), *others], (model.nv,))
+        return (in_tangent_space(own[0], gradient[0]), by_v, *rest.values())
 
     whole = {**arguments, "w_q": (model.nv,), "w_v": (model.nv,), "w_cost": ()}
     found, structure, results = trace("a step backward", text, whole)

@@ -18,8 +18,8 @@ from linkwork.dynamics.contact.many_bodies import ManyBodies
 from linkwork.dynamics.kinematics import integrate
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import LinkworkError
+from linkwork.model.rotors import with_rotors
 from linkwork.simulation.contact_steps import moved
-from linkwork.simulation.rotors import with_rotors
 
 if TYPE_CHECKING:
     from linkwork.simulation.rollouts.jobs import Job

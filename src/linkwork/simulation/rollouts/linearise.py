@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import Any, NamedTuple
@@ -26,7 +28,7 @@ from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.run.entries import Holder
-from linkwork.errors import ArgumentError, TracingError
+from linkwork.errors import ArgumentError, LinkworkError, TracingError
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
@@ -37,6 +39,7 @@ from linkwork.simulation.rollouts.driven_steps import Driven, by_recursion, driv
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.pushed_steps import along, by_pushing
 from linkwork.simulation.rollouts.steps import Step
+from linkwork.unsolved import unsolved
 
 _MOST_WHOLE = 20
 """Degrees of freedom up to which a step without constraints is one kernel."""
@@ -325,6 +328,11 @@ def _check(job: Job, fine: NDArray[np.bool_]) -> None:
         worst = int(np.argmin(fine))
         _say_why(job, worst)
         where = f" at state {worst} of the batch" if len(job) > 1 else ""
+        one = job.some(worst, 1)
+        with unsolved() as problems, suppress(LinkworkError, ArithmeticError):
+            replace(one, engine="interpreted").run(one.buffers(), 1)
+        if problems:
+            raise ArgumentError(f"the step has no finite derivatives{where}: {', and '.join(problems)}")
         hint = "; for constraints that are nearly redundant, pass proximal=1e-6" if job.extras.constraints else ""
         raise ArgumentError(f"the step has no finite derivatives{where}{hint}")
 

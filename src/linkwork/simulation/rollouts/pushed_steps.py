@@ -13,7 +13,7 @@ from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.ir.program import Program
 from linkwork.engine.trace.differentiate import pushed
 from linkwork.model.model import Model
-from linkwork.simulation.rollouts.gradients import difference_of, flat, integrate_of
+from linkwork.simulation.rollouts.gradients import difference_of, flat, integrate_of, solved
 from linkwork.simulation.rollouts.steps import Step
 
 
@@ -63,8 +63,10 @@ def along(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Callable[...
         _, ((dq,),) = pushed(integrate_of(model), [own[0], [0.0] * nv], [[[0.0] * model.nq, along[:nv]]])
         others = [[0.0] * len(each) for each in own[3:]]
         program = _advancing(model, step, shapes, names)
-        (after, _), ((d_after, dv),) = pushed(program, own, [[dq, along[nv : 2 * nv], along[2 * nv :], *others]])
-        return array_of([*in_tangent_space(model, after, d_after), *dv])
+        (after, end), ((d_after, dv),) = pushed(program, own, [[dq, along[nv : 2 * nv], along[2 * nv :], *others]])
+        changes: list[Any] = [*in_tangent_space(model, after, d_after), *dv]
+        changes[0] = changes[0] + solved(end)
+        return array_of(changes)
 
     return text
 
@@ -76,8 +78,9 @@ def by_pushing(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Callabl
         program = _advancing(model, step, shapes, list(given))
         own = [flat(x) for x in (q, v, tau, dt, *given.values())]
         directions = tangents(model, own[0], [len(each) for each in own[3:]])
-        (after, _), changes = pushed(program, own, directions)
+        (after, end), changes = pushed(program, own, directions)
         columns = [[*in_tangent_space(model, after, dq), *dv] for dq, dv in changes]
+        columns[0][0] = columns[0][0] + solved(end)
         matrix = np.array(columns, dtype=object).reshape(3 * model.nv, 2 * model.nv).T
         return traced(matrix[:, : 2 * model.nv].copy()), traced(matrix[:, 2 * model.nv :].copy())
 

@@ -27,15 +27,14 @@ from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, plan_for_trace
 from linkwork.engine.trace.isomorphic import branches_of
-from linkwork.errors import ArgumentError
 from linkwork.model.all_contacts import Contacts
 from linkwork.model.constraints import Constraint
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
+from linkwork.model.rotors import with_rotors
 from linkwork.simulation.contact_steps import moved
 from linkwork.simulation.coupled import moving_together, with_leaders
 from linkwork.simulation.held import stopped, stopped_in_loops
-from linkwork.simulation.rotors import with_rotors
 from linkwork.simulation.stops import Joint, held_joints, within_limits
 
 RECORDED = 2
@@ -89,8 +88,8 @@ class Extras:
         return len(model.bodies) > MOST_BODIES or any(law.has_loops for law in laws)
 
     def held_by_python(self, model: Model) -> bool:
-        """Whether constraints or contacts are solved in Python in every step, because code has loops."""
-        return bool(self.constraints or self.contacts is not None) and len(model.bodies) > MOST_BODIES
+        """Whether contacts are solved in Python in every step, because code has loops."""
+        return self.contacts is not None and len(model.bodies) > MOST_BODIES
 
     @property
     def digests(self) -> tuple[object, ...]:
@@ -265,12 +264,6 @@ class _Rotored:
         model = varied(self.model, **dict(zip(self.varied, own, strict=True))) if own else self.model
         if not self.drags:
             return model
-        if len(model.bodies) > MOST_BODIES:  # the tables of looped code do not hold traced armature
-            raise ArgumentError(
-                f"a step with constraints and with damping or friction is differentiated for up to {MOST_BODIES} "
-                f"bodies; model {model.name!r} has {len(model.bodies)}. Pass damping=False and friction=False, or no "
-                f"constraints"
-            )
         rotors = list(self.rotors)
         for k, x in zip(self.places, numbers(traced_rotors).tolist(), strict=True):
             rotors[k] = x

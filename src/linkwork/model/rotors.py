@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from linkwork.model.doubtful import own_shares
+from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 
 
@@ -22,3 +23,14 @@ def with_rotors(model: Model, rotors: Sequence[Any]) -> Model:
     made = Model(model.name, tuple(bodies), model.frames, model.gravity)
     made._memo.derived[own_shares.__wrapped__] = own_shares(model)  # type: ignore[attr-defined]
     return made
+
+
+@kept_with_model
+def rotors_apart(model: Model) -> tuple[Model, tuple[Any, ...]]:
+    """A model without its rotor inertias, and these (nv,), if some of them are traced numbers; otherwise the model, and
+    nothing.
+    """
+    if all(isinstance(number, float) for body in model.bodies for number in body.armature):
+        return model, ()
+    rotors = tuple(number for body in model.bodies for number in body.armature or (0.0,) * body.joint.nv)
+    return with_rotors(model, [0.0] * model.nv), rotors
