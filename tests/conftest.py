@@ -102,6 +102,7 @@ QUICK = {
     "test_repeating": "plain|verifier|said",
     "test_change_of_basis": "",
     "test_references": "",
+    "test_inside": "",
     "test_control": "khatib|cannot_be|torque_limits|wrong_size",
     "test_simulation": "pendulum|friction_stops|efforts",
     "test_simulate_calls": "bad_arguments",

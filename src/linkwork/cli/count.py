@@ -11,10 +11,10 @@ from rich.table import Table
 
 from linkwork.algorithms import ALGORITHMS, CHAIN_METHODS, Algorithm
 from linkwork.cli.info import add_model, find
-from linkwork.engine.ir.program import ARITHMETIC, count
-from linkwork.engine.plans.specialised import specialised_program
+from linkwork.engine.ir.program import ARITHMETIC
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import UnknownNameError
+from linkwork.inside import operations
 from linkwork.model import WORLD, Frame, Model
 from linkwork.model.describe import summary
 from linkwork.plain import one_line
@@ -71,8 +71,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 def counted(algorithm: Algorithm, model: Model, frames: Sequence[Frame]) -> dict[str, int]:
     """The number of operations of each kind for one state, and their total."""
     about_frames = any(SPACES[space].of_frames for space in algorithm.results)
-    program = specialised_program(algorithm, model, ("f_ext", "df_ext"), frames if about_frames else (), expand=False)
-    found = count(program)
+    found = operations(algorithm, model, frames if about_frames else ())
     kinds = {kind: sum(found[name] for name in names) for kind, names in COLUMNS.items()}
     return {**kinds, "total": sum(kinds.values())}
 

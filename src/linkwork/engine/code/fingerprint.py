@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linkwork.joints.joint import is_built_in
+from linkwork.late import LateFunction
 from linkwork.model.model import Frame, Model
 
 if TYPE_CHECKING:
@@ -66,9 +67,9 @@ def of_model(model: Model, frames: Sequence[Frame]) -> str | None:
     return key(parts)
 
 
-def of_kinds(kinds: Sequence[Kind]) -> str | None:
-    """Of the kinds that rolled code is generated for; None if a joint is not linkwork's own."""
-    if not all(is_built_in(kind.joint) for kind in kinds):
+def of_kinds(kinds: Sequence[Kind], text: Any) -> str | None:
+    """Of the kinds that rolled code is generated for; None if a joint or the algorithm's text is not linkwork's own."""
+    if not is_own(text) or not all(is_built_in(kind.joint) for kind in kinds):
         return None
     return key(
         [
@@ -78,8 +79,18 @@ def of_kinds(kinds: Sequence[Kind]) -> str | None:
     )
 
 
+def is_own(text: Any) -> bool:
+    """Whether the text of an algorithm is one of linkwork's own sources, which ``library`` includes."""
+    while isinstance(text, partial):
+        text = text.func
+    module = text.module if isinstance(text, LateFunction) else getattr(text, "__module__", None)
+    return str(module).startswith("linkwork.")
+
+
 def of_program(program: Program) -> str:
-    """Of a traced program: used if a joint is not linkwork's own, since its code may depend on anything."""
+    """Of a traced program: used if a joint or the algorithm is not linkwork's own, since its code may depend on
+    anything.
+    """
     from linkwork.engine.ir.program import text
 
     return hashlib.sha256(text(program).encode()).hexdigest()

@@ -64,7 +64,8 @@ class ByLevels(InParallel):
     @cached_property
     def identity(self) -> tuple[object, ...]:
         tables, found = self._made(1)
-        kinds = fingerprint.of_kinds(tables.kinds) or fingerprint.of_program(self.program.program)
+        text = self.task.algorithm.text
+        kinds = fingerprint.of_kinds(tables.kinds, text) or fingerprint.of_program(self.program.program)
         return "by levels", self.lanes, tables.width, kinds, repr(found.cases), found.back
 
     def text(self, lanes: int) -> str:

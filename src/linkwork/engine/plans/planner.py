@@ -13,7 +13,7 @@ from linkwork.engine.plans.specialised import Specialised
 from linkwork.engine.plans.task import Task
 from linkwork.engine.plans.traced import MOST_INSTRUCTIONS as MOST_TRACED
 from linkwork.engine.plans.traced import Evaluated, Traced, TracedTask
-from linkwork.errors import warn_caller
+from linkwork.errors import ArgumentError, warn_caller
 from linkwork.model.model import Model
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def form_of(algorithm: Algorithm, model: Model, form: str = "auto") -> str:
     has; for "auto" the best one. "specialised" code that would be too long becomes rolled after all.
     """
     if form not in FORMS:
-        raise ValueError(f"form must be one of {', '.join(FORMS)}, not {form!r}")
+        raise ArgumentError(f"form must be one of {', '.join(FORMS)}, not {form!r}")
     many = algorithm.of_mechanism and len(model.bodies) > MOST_BODIES
     if "segmented" in algorithm.forms or (many and form != "specialised" and _chain(algorithm, model)):
         return "segmented"

@@ -95,8 +95,9 @@ class Rolled(Compiled):
 
     @cached_property
     def identity(self) -> tuple[object, ...]:
-        kinds = fingerprint.of_kinds(self.model_tables.kinds) or fingerprint.of_program(self.program.program)
-        return "rolled", self.model_tables.width, kinds
+        text, tables = self.task.algorithm.text, self.model_tables
+        kinds = fingerprint.of_kinds(tables.kinds, text) or fingerprint.of_program(self.program.program)
+        return "rolled", tables.width, kinds
 
     def symbols(self, lanes: int) -> list[str]:
         return [self.entry_point, "integer", *([] if self.task.over_time else ["tile"])]

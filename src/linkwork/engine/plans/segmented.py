@@ -87,7 +87,8 @@ class Segmented(InParallel):
     @cached_property
     def identity(self) -> tuple[object, ...]:
         tables = self.grouped_tables(1)
-        kinds = fingerprint.of_kinds(tables.kinds) or fingerprint.of_program(self.program.program)
+        text = self.task.algorithm.text
+        kinds = fingerprint.of_kinds(tables.kinds, text) or fingerprint.of_program(self.program.program)
         return "segmented", self.group, tables.width, kinds, self.kinds
 
     def text(self, lanes: int) -> str:

@@ -119,9 +119,10 @@ class Specialised(StraightLine):
 
     @cached_property
     def identity(self) -> tuple[object, ...]:
-        if not self.task.algorithm.of_mechanism:
+        own = fingerprint.is_own(self.task.algorithm.text)
+        if own and not self.task.algorithm.of_mechanism:
             return "specialised", self.interface
-        numbers: object = fingerprint.of_model(self.task.model, self.task.frames)
+        numbers: object = fingerprint.of_model(self.task.model, self.task.frames) if own else None
         if numbers is None:
             numbers = fingerprint.of_program(self.program), self.abreast  # a program alone does not determine it
         if not self.task.algorithm.of_loops:

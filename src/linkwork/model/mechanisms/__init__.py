@@ -1,6 +1,7 @@
 """Built-in mechanisms: those of the papers that linkwork builds on, and simple ones for experiments.
 
-Each is a function that returns a Model; ``by_name`` makes one from text such as "serial_chain:10:spherical".
+Each is a function that returns a Model; ``by_name`` makes one from text such as "serial_chain:10:spherical". ``rod``,
+``box`` and ``ball`` are inertias for mechanisms of your own.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from linkwork.arguments import switch
 from linkwork.errors import ArgumentError, UnknownNameError, shown
 from linkwork.model.mechanisms.chains import binary_tree, branched_30dof, rope, serial_30dof, serial_chain, star
 from linkwork.model.mechanisms.humanoid import humanoid
+from linkwork.model.mechanisms.links import ball, box, rod
 from linkwork.model.mechanisms.simple import double_pendulum, free_box, pendulum
 from linkwork.model.model import Model
 
@@ -33,13 +35,16 @@ NAMES: dict[str, Callable[..., Model]] = {function.__name__: function for functi
 
 __all__ = [
     "NAMES",
+    "ball",
     "binary_tree",
+    "box",
     "branched_30dof",
     "by_name",
     "double_pendulum",
     "free_box",
     "humanoid",
     "pendulum",
+    "rod",
     "rope",
     "serial_30dof",
     "serial_chain",

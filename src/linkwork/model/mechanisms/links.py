@@ -31,19 +31,51 @@ def joints(choice: JointChoice, count: int) -> list[Joint]:
 
 
 def rod(mass: float, length: float, radius: float, along: str = "x") -> tuple[float, float, float]:
-    """Principal moments (kg m²) of a uniform cylinder about its centre."""
+    """Principal moments (kg m²) of a uniform cylinder about its centre.
+
+    Args:
+        mass: kg.
+        length: m.
+        radius: m.
+        along: the axis of the cylinder, "x", "y" or "z".
+
+    Example:
+        >>> import linkwork as lw
+        >>> lw.mechanisms.rod(12.0, 1.0, 0.0)
+        (0.0, 1.0, 1.0)
+    """
     axial, across = 0.5 * mass * radius**2, mass * (3.0 * radius**2 + length**2) / 12.0
     return tuple(axial if axis == along else across for axis in "xyz")  # type: ignore[return-value]
 
 
 def box(mass: float, size: Sequence[float]) -> tuple[float, float, float]:
-    """Principal moments (kg m²) of a uniform box about its centre."""
+    """Principal moments (kg m²) of a uniform box about its centre.
+
+    Args:
+        mass: kg.
+        size: its edges along x, y and z (m).
+
+    Example:
+        >>> import linkwork as lw
+        >>> lw.mechanisms.box(12.0, (1.0, 2.0, 3.0))
+        (13.0, 10.0, 5.0)
+    """
     x, y, z = (edge**2 for edge in size)
     return mass * (y + z) / 12.0, mass * (x + z) / 12.0, mass * (x + y) / 12.0
 
 
 def ball(mass: float, radius: float) -> tuple[float, float, float]:
-    """Principal moments (kg m²) of a uniform ball."""
+    """Principal moments (kg m²) of a uniform ball about its centre.
+
+    Args:
+        mass: kg.
+        radius: m.
+
+    Example:
+        >>> import linkwork as lw
+        >>> lw.mechanisms.ball(5.0, 1.0)
+        (2.0, 2.0, 2.0)
+    """
     return (0.4 * mass * radius**2,) * 3
 
 

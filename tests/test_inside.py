@@ -1,0 +1,71 @@
+"""``linkwork.inside``: what studies use besides public names, bad input of it, and code of algorithms of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork import inside
+from linkwork.algorithms import ALGORITHMS, SEGMENTS, Algorithm
+from linkwork.engine.code import fingerprint
+
+ARM = lw.mechanisms.serial_chain(3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda code: code(np.zeros((4, 2))), r"arrays \(states, 3\), not \(4, 2\)"),
+        (lambda code: code(np.zeros(3)), r"arrays \(states, 3\), not \(3,\)"),
+        (lambda code: code(), r"arrays \(states, 3\), not none"),
+        (lambda code: code(np.zeros((0, 3))), r"arrays \(states, 3\), not \(0, 3\)"),
+        (lambda code: code(np.zeros((4, 3)), np.zeros((4, 3))), r"not \(4, 3\), \(4, 3\)"),
+    ],
+)
+def test_wrong_arrays_never_reach_the_code(call: Callable[[Any], Any], message: str) -> None:
+    for form in ("rolled", "interpreted"):
+        with pytest.raises(lw.ArgumentError, match=message):
+            call(inside.machine_code(ALGORITHMS["gravity_torques"], ARM, form=form))
+
+
+def test_forms_lanes_and_segments_that_cannot_be_are_refused() -> None:
+    with pytest.raises(lw.ArgumentError, match="form must be one of"):
+        inside.machine_code(ALGORITHMS["mass_matrix"], ARM, form="fast")
+    with pytest.raises(lw.ArgumentError, match=r"lanes must be 1, .* or None, not 3"):
+        inside.machine_code(ALGORITHMS["mass_matrix"], ARM, lanes=3)
+    for algorithm, segments in ((SEGMENTS, 16), (SEGMENTS, 0), (ALGORITHMS["articulated_body"], 16)):
+        with pytest.raises(lw.ArgumentError, match="segments"):
+            inside.one_state(algorithm, ARM, segments=segments)
+    with pytest.raises(lw.ArgumentError, match="arrays"):
+        inside.one_state(ALGORITHMS["gravity_torques"], ARM)(np.zeros(2))
+
+
+def scaled(factor: float) -> Algorithm:
+    """An algorithm of one's own: its name and its source say nothing of what it computes."""
+
+    def text(tree: Any, q: Any) -> tuple[Any]:
+        result = tree.field()
+        for body in tree.outward():
+            result[body] = [factor * number for number in q[body]]
+        return (result,)
+
+    return Algorithm("scaled", text, (("q", "configuration"),), ("velocity",))
+
+
+@pytest.mark.parametrize("form", ["specialised", "rolled"])
+def test_algorithms_of_one_name_get_their_own_code(form: str) -> None:
+    q = np.arange(12.0).reshape(4, 3)
+    for factor in (2.0, 3.0, 2.0):
+        (found,) = inside.machine_code(scaled(factor), ARM, form=form)(q)
+        assert np.array_equal(found, factor * q)
+
+
+def test_only_texts_of_the_library_are_covered_by_its_digest() -> None:
+    own = ("articulated_body", "operational_inertia/pv", "jacobian/local", "constraint_force")
+    assert all(fingerprint.is_own(ALGORITHMS[name].text) for name in own)
+    assert not fingerprint.is_own(partial(scaled(1.0).text, 1))
