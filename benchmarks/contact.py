@@ -27,7 +27,7 @@ import numpy as np
 from mujoco import rollout as theirs
 
 import linkwork as lw
-from linkwork.bench.peers.mujoco import mjcf
+from linkwork_lab.bench.peers.mujoco import mjcf
 
 FOLDER = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 FEET = [f"{side}_FOOT" for side in ("LF", "LH", "RF", "RH")]

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import linkwork as lw
-from linkwork.bench import pages
+from linkwork_lab.bench import pages
 
 ROOT = Path(__file__).resolve().parent.parent
 STEPS = (4e-3, 2e-3, 1e-3, 5e-4)

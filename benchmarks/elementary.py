@@ -18,12 +18,12 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from linkwork.bench import pages
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.passes import eliminate_dead_code
 from linkwork.engine.ir.program import Program, count
 from linkwork.engine.trace.tracer import Tracer
 from linkwork.spatial import elementary
+from linkwork_lab.bench import pages
 
 COUNT, DIGITS = 20_000, 40
 ROOT = Path(__file__).resolve().parent.parent

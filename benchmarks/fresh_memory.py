@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 import linkwork as lw
-from linkwork.bench import pages, standard
-from linkwork.bench.machine import machine
-from linkwork.bench.report import duration
+from linkwork_lab.bench import pages, standard
+from linkwork_lab.bench.machine import machine
+from linkwork_lab.bench.report import duration
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 ROBOT, STATES, SECONDS, SAMPLES, SWEEPS = "G1", (64, 256, 1024, 4096), 0.5, 20, 3

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
-from linkwork.bench import pages
 from linkwork.engine.code import jit
 from linkwork.engine.ir.program import text
 from linkwork.engine.plans.specialised import Specialised
 from linkwork.engine.plans.task import Task
+from linkwork_lab.bench import pages
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "inside.md"
 CPU, LANES, TARGET = ("x86-64-v3", "+avx2,-fma"), 4, "x86_64-unknown-linux-gnu"

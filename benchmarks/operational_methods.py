@@ -27,15 +27,15 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.algorithms.fewest_operations import fewest_operations_on
-from linkwork.bench import pages
-from linkwork.bench.machine import commit, machine, versions
 from linkwork.engine.plans.planner import MOST_BODIES
 from linkwork.engine.run.threads import cores
 from linkwork.files import write_text
 from linkwork.model import Frame, Model
-from linkwork.reproduce.clock import Runner, race
-from linkwork.reproduce.counting import folded
-from linkwork.reproduce.operational_inertia import growth
+from linkwork_lab.bench import pages
+from linkwork_lab.bench.machine import commit, machine, versions
+from linkwork_lab.reproduce.clock import Runner, race
+from linkwork_lab.reproduce.counting import folded
+from linkwork_lab.reproduce.operational_inertia import growth
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "docs" / "data" / "operational-methods.json"

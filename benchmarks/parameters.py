@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import linkwork as lw
-from linkwork.bench import standard
+from linkwork_lab.bench import standard
 
 STEPS = 10
 JOINTS = ("armature", "damping", "friction")

@@ -20,8 +20,8 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS, Algorithm
-from linkwork.bench import pages
 from linkwork.engine.trace.interpreter import evaluate
+from linkwork_lab.bench import pages
 
 STATES, DIGITS = 5, 50
 ROOT = Path(__file__).resolve().parent.parent

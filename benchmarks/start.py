@@ -13,8 +13,8 @@ import tempfile
 from statistics import median
 from typing import Any
 
-from linkwork.bench import Subject, standard
-from linkwork.bench.first_call import probe
+from linkwork_lab.bench import Subject, standard
+from linkwork_lab.bench.first_call import probe
 
 BUILT = (Subject("chain of 7", "serial_chain:7"), Subject("humanoid", "humanoid", floating_base=True))
 PARTS = {

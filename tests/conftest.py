@@ -192,9 +192,10 @@ def _kept_code(config: pytest.Config) -> Path:
     removed.
     """
     digest = hashlib.sha256(metadata.version("llvmlite").encode())
-    for part in ("spatial", "joints", "model", "algorithms", "engine"):
-        for path in sorted((SOURCE / part).rglob("*.py")):
-            digest.update(f"{path.relative_to(SOURCE)}".encode() + b"\0" + path.read_bytes())
+    parts = [SOURCE / part for part in ("spatial", "joints", "model", "algorithms", "engine")]
+    for part in (*parts, SOURCE.parent / "linkwork_lab" / "studies"):
+        for path in sorted(part.rglob("*.py")):
+            digest.update(f"{path.relative_to(SOURCE.parent)}".encode() + b"\0" + path.read_bytes())
     try:
         folder = config.cache.mkdir("linkwork")  # type: ignore[union-attr]  # None without pytest's cache
         kept = folder / digest.hexdigest()[:16]

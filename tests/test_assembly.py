@@ -23,9 +23,9 @@ from linkwork.engine.plans.levelled import ByLevels
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model import Model
 from linkwork.model.assembly import assembly_of
-from linkwork.reproduce.closed_chains.ladders import comb, ladder, star
-from linkwork.reproduce.counting import as_written
-from linkwork.reproduce.longest_path import longest_path
+from linkwork_lab.reproduce.closed_chains.ladders import comb, ladder, star
+from linkwork_lab.reproduce.counting import as_written
+from linkwork_lab.reproduce.longest_path import longest_path
 from strategies import Array, close, pool, state_of
 from test_closed_chains import EVERY, LOOPS, ROWS, arguments, holds, pulled_bar
 

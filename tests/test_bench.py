@@ -12,13 +12,13 @@ import pytest
 import linkwork as lw
 from linkwork import cli
 from linkwork.algorithms import FORWARD_DYNAMICS
-from linkwork.bench import Settings, Subject, chains, measure, measurements, standard, subjects
-from linkwork.bench.cases import CASES, States
-from linkwork.bench.contest import Contestant, UnavailableError, contest, difference, ours
-from linkwork.bench.peers import factories, mujoco, pinocchio
-from linkwork.bench.plot import plot_chains
-from linkwork.bench.report import FOOTNOTE, chain_table, duration, markdown
-from linkwork.bench.targets import compare
+from linkwork_lab.bench import Settings, Subject, chains, measure, measurements, standard, subjects
+from linkwork_lab.bench.cases import CASES, States
+from linkwork_lab.bench.contest import Contestant, UnavailableError, contest, difference, ours
+from linkwork_lab.bench.peers import factories, mujoco, pinocchio
+from linkwork_lab.bench.plot import plot_chains
+from linkwork_lab.bench.report import FOOTNOTE, chain_table, duration, markdown
+from linkwork_lab.bench.targets import compare
 
 TINY = Settings(
     visits=1,

@@ -50,6 +50,14 @@ def test_info_prints_the_tree(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_commands_are_imported_when_they_are_called() -> None:
+    """The package beside linkwork only by the commands that use it."""
+    code = "import sys; from linkwork import cli; cli.main({}); print('linkwork_lab' in sys.modules)"
+    for words in (["info", "pendulum"], ["cache"]):
+        done = subprocess.run([sys.executable, "-c", code.format(words)], capture_output=True, text=True)
+        assert done.stdout.endswith("False\n"), done.stdout + done.stderr
+
+
 def test_info_of_a_file(robot: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["info", str(robot)]) == 0
     printed = capsys.readouterr().out

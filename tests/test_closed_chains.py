@@ -23,11 +23,11 @@ from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model import Frame, Model
 from linkwork.model.loops import loops_of
-from linkwork.reproduce import closed_chains
-from linkwork.reproduce.closed_chains import measurements, plots
-from linkwork.reproduce.closed_chains.ladders import ladder
-from linkwork.reproduce.counting import as_written, folded
 from linkwork.spatial import Mat3, Transform
+from linkwork_lab.reproduce import closed_chains
+from linkwork_lab.reproduce.closed_chains import measurements, plots
+from linkwork_lab.reproduce.closed_chains.ladders import ladder
+from linkwork_lab.reproduce.counting import as_written, folded
 from strategies import JOINTS, Array, close, random_tree, state_of
 from test_constraints import four_bar, moving, mujocos_four_bar, rolling, rows_of
 from test_pinocchio import make

@@ -7,8 +7,8 @@ import pinocchio as pin
 import pytest
 
 import linkwork as lw
-from linkwork.bench.peers import pinocchio
 from linkwork.model import Model
+from linkwork_lab.bench.peers import pinocchio
 from strategies import Array, close
 
 

@@ -17,15 +17,15 @@ from linkwork.algorithms import ALGORITHMS, CHAIN_METHODS, Algorithm
 from linkwork.algorithms.constraint_force import constraint_force, joined_motion
 from linkwork.algorithms.cyclic_reduction import cyclic_reduction
 from linkwork.algorithms.parallel_prefix import parallel_prefix
-from linkwork.algorithms.studies.constraint_force_world import constraint_force_world
 from linkwork.engine.mode import form
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical
 from linkwork.model import Model
 from linkwork.model.tree import Tree
-from linkwork.reproduce.steps import steps
-from linkwork.reproduce.truth import exact, relative_error
 from linkwork.spatial import ArticulatedInertia
+from linkwork_lab.reproduce.steps import steps
+from linkwork_lab.reproduce.truth import exact, relative_error
+from linkwork_lab.studies.constraint_force_world import constraint_force_world
 from robots import ROBOTS
 from strategies import (
     JOINTS,

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork import cli, demo
+from linkwork import cli
+from linkwork_lab import demo
 
 
 def test_the_humanoid_puts_the_box_on_the_floor(

@@ -21,9 +21,10 @@ import numpy as np
 import pytest
 
 import robots
-from linkwork import cli, reproduce
-from linkwork.bench import pages
+from linkwork import cli
 from linkwork.engine.mode import form
+from linkwork_lab import reproduce
+from linkwork_lab.bench import pages
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -136,9 +137,8 @@ def test_the_commands_of_a_page_are_understood(path: Path) -> None:
         elif program == "python" and words[0] not in ("-m", "-c"):
             assert (ROOT / words[0]).exists(), words
         elif program == "linkwork" and words[0].islower() and "|" not in words:
-            command = next(command for command in cli.COMMANDS if words[0] == command.NAME)
             parser = argparse.ArgumentParser(exit_on_error=False)
-            command.arguments(parser)
+            cli.command(words[0]).arguments(parser)
             if words[1:]:  # otherwise a sentence names the command
                 parser.parse_args([word for word in words[1:] if word != "..."])
 

@@ -18,9 +18,9 @@ import pytest
 
 import linkwork as lw
 from linkwork import cli, files, memory, pictures
-from linkwork.bench import pages
-from linkwork.bench.plot import plot_chains
-from linkwork.reproduce import pictures as experiments
+from linkwork_lab.bench import pages
+from linkwork_lab.bench.plot import plot_chains
+from linkwork_lab.reproduce import pictures as experiments
 
 MODEL = lw.mechanisms.pendulum()
 K = 5

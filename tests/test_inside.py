@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+import re
+from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +17,46 @@ from linkwork import inside
 from linkwork.algorithms import ALGORITHMS, SEGMENTS, Algorithm
 from linkwork.engine.code import fingerprint
 
+ROOT = Path(__file__).resolve().parent.parent
+LAB = sorted((ROOT / "src" / "linkwork_lab").rglob("*.py"))
 ARM = lw.mechanisms.serial_chain(3)
+
+
+def documented() -> dict[str, set[str]]:
+    """The modules of the table in docs/extending.md, with their names; all of them if there are none."""
+    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8").split("## A package beside linkwork")[1]
+    found: dict[str, set[str]] = {}
+    modules: list[str] = []
+    for first, second in re.findall(r"^\| ([^|]*) ?\| ([^|]*) \|", page, re.MULTILINE):
+        modules = re.findall(r"`([^`]+)`", first) or modules
+        for module in modules:
+            found.setdefault(module, set()).update(re.findall(r"`([^`]+)`", second))
+    return found
+
+
+def imports(path: Path) -> Iterator[tuple[str, str]]:
+    """Modules and names of linkwork that a file imports."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "linkwork":
+            yield from ((node.module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names if alias.name.startswith("linkwork."))
+
+
+def test_the_lab_uses_only_what_is_documented() -> None:
+    table = documented()
+    leaks = []
+    for path in LAB:
+        for module, name in imports(path):
+            names = table.get("linkwork.algorithms.*" if module.startswith("linkwork.algorithms.") else module)
+            public = name in lw.__all__ if module == "linkwork" else not name.startswith("_")
+            if names is None or not public or (names and name not in names):
+                leaks.append(f"{path.relative_to(ROOT)}: {name} of {module}")
+    assert leaks == []
+
+
+def test_everything_inside_is_documented() -> None:
+    assert documented()["linkwork.inside"] == set(inside.__all__) - {"Cut", "Host", "LoopConditions"}
 
 
 @pytest.mark.parametrize(
@@ -67,5 +109,7 @@ def test_algorithms_of_one_name_get_their_own_code(form: str) -> None:
 
 def test_only_texts_of_the_library_are_covered_by_its_digest() -> None:
     own = ("articulated_body", "operational_inertia/pv", "jacobian/local", "constraint_force")
+    studies = ("constraint_force_world", "virtual_work_split", "virtual_work_unsplit")
     assert all(fingerprint.is_own(ALGORITHMS[name].text) for name in own)
+    assert not any(fingerprint.is_own(ALGORITHMS[name].text) for name in studies)
     assert not fingerprint.is_own(partial(scaled(1.0).text, 1))

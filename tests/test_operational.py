@@ -15,7 +15,7 @@ import pinocchio as pin
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import ALGORITHMS, EXPLICIT_INVERSE, OPERATIONAL
+from linkwork.algorithms import ALGORITHMS, OPERATIONAL
 from linkwork.algorithms.fewest_operations import fewest_operations
 from linkwork.cli.count import counted
 from linkwork.engine.ir import evaluator
@@ -25,9 +25,10 @@ from linkwork.engine.plans.rolled import Rolled
 from linkwork.model import Frame, Model
 from linkwork.model.junctions import common_ancestor, junctions_of
 from linkwork.model.paths import paths_of
-from linkwork.reproduce.counting import as_written, folded
-from linkwork.reproduce.operational_inertia import growth
-from linkwork.reproduce.operational_inertia.humanoid import two_arms
+from linkwork_lab.reproduce.counting import as_written, folded
+from linkwork_lab.reproduce.operational_inertia import growth
+from linkwork_lab.reproduce.operational_inertia.humanoid import two_arms
+from linkwork_lab.studies import EXPLICIT_INVERSE
 from programs import run_rolled
 from strategies import Array, State, close, law, pool
 from test_pinocchio import Pair, make

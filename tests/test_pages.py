@@ -14,11 +14,11 @@ from matplotlib import image
 
 import linkwork as lw
 from linkwork import cli
-from linkwork.bench import pages
-from linkwork.reproduce.counting import folded
-from linkwork.reproduce.operational_inertia import plots
-from linkwork.reproduce.operational_inertia.growth import METHODS
-from linkwork.reproduce.pictures import save
+from linkwork_lab.bench import pages
+from linkwork_lab.reproduce.counting import folded
+from linkwork_lab.reproduce.operational_inertia import plots
+from linkwork_lab.reproduce.operational_inertia.growth import METHODS
+from linkwork_lab.reproduce.pictures import save
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 KEPT = sorted((DOCS / "data").glob("*.json"))

@@ -79,7 +79,7 @@ def test_a_console_prints_names_as_they_are(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = hostile()
-    monkeypatch.setattr(cli.info, "load", lambda path, floating_base: model)
+    monkeypatch.setattr("linkwork.cli.info.load", lambda path, floating_base: model)
     (tmp_path / "robot.urdf").touch()
     for arguments in (["info"], ["count", "--method", "composite_body", "--frame", f"{HOSTILE[9]} frame"]):
         assert cli.main([*arguments[:1], str(tmp_path / "robot.urdf"), *arguments[1:]]) == 0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import ALGORITHMS, CHAIN_METHODS, ORIGINAL, SEGMENTS, STUDIES, along
+from linkwork.algorithms import ALGORITHMS, CHAIN_METHODS, SEGMENTS, STUDIES, along
 from linkwork.engine.emit import builtin
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.carrying import carried
@@ -25,6 +25,7 @@ from linkwork.engine.trace import segmented, tables
 from linkwork.engine.trace.tables import BODIES, FRAMES, JUNCTIONS, packed
 from linkwork.model import Model
 from linkwork.model.tree import depth_first
+from linkwork_lab.studies import ORIGINAL
 from strategies import pool, state_of
 
 ROOT = Path(__file__).parent.parent

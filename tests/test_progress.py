@@ -91,8 +91,8 @@ def test_rollouts_over_workers_and_commands_show_progress(
     with ThreadPoolExecutor(1) as executor:
         lw.rollout(pendulum, np.zeros((4, 1)), [0.0], dt=0.01, steps=2, executor=executor, chunk=2)
     assert "rolling out pendulum" in capsys.readouterr().err
-    monkeypatch.setattr(cli.bench, "measure", lambda *args: args[-1]("arm: something") or {})
-    monkeypatch.setattr(cli.bench, "print_report", lambda *args: None)
+    monkeypatch.setattr("linkwork.cli.bench.measure", lambda *args: args[-1]("arm: something") or {})
+    monkeypatch.setattr("linkwork.cli.bench.print_report", lambda *args: None)
     assert cli.main(["bench", "pendulum", "--quick"]) == 0
     assert "measuring arm: something" in capsys.readouterr().err
     monkeypatch.setenv("LINKWORK_PROGRESS", "0")

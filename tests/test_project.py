@@ -11,7 +11,8 @@ from pathlib import Path
 import linkwork as lw
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = sorted((ROOT / "src" / "linkwork").rglob("*.py"))
+PACKAGES = ("linkwork", "linkwork_lab")
+SOURCES = sorted(path for package in PACKAGES for path in (ROOT / "src" / package).rglob("*.py"))
 OURS = [
     path
     for pattern in (
@@ -64,6 +65,13 @@ def test_the_version_is_one() -> None:
     assert f"\nversion: {lw.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
+def test_the_wheel_has_all_packages() -> None:
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]
+    assert wheel["wheel"]["packages"] == [f"src/{package}" for package in PACKAGES]
+    assert {path.parent.name for path in (ROOT / "src").glob("*/__init__.py")} == set(PACKAGES)
+    assert all((ROOT / "src" / package / "py.typed").exists() for package in PACKAGES)
+
+
 def test_imports_go_one_way() -> None:
     lint = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run([str(lint), "--no-cache"], capture_output=True, text=True, cwd=ROOT)
@@ -80,7 +88,7 @@ def test_a_source_file_is_short_and_says_what_it_is() -> None:
 
 def test_every_package_is_in_the_architecture() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    packages = {path.relative_to(ROOT / "src" / "linkwork").parts[0].removesuffix(".py") for path in SOURCES}
+    packages = {path.relative_to(ROOT / "src").parts[1].removesuffix(".py") for path in SOURCES}
     assert [name for name in sorted(packages - {"__init__"}) if f"`{name}`" not in page] == []
 
 

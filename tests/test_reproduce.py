@@ -13,14 +13,14 @@ import pytest
 import linkwork as lw
 from linkwork import cli, pictures
 from linkwork.algorithms import ALGORITHMS, OPERATIONAL
-from linkwork.reproduce import counting, longest_path, schedule, truth, virtual_work
-from linkwork.reproduce.clock import crossover
-from linkwork.reproduce.constraint_force.chains import CHAINS
-from linkwork.reproduce.constraint_force.times import _scalar
-from linkwork.reproduce.operational_inertia import many_points
-from linkwork.reproduce.steps import steps as steps_of
-from linkwork.reproduce.virtual_work import swing
 from linkwork.spatial import sin_cos
+from linkwork_lab.reproduce import counting, longest_path, schedule, truth, virtual_work
+from linkwork_lab.reproduce.clock import crossover
+from linkwork_lab.reproduce.constraint_force.chains import CHAINS
+from linkwork_lab.reproduce.constraint_force.times import _scalar
+from linkwork_lab.reproduce.operational_inertia import many_points
+from linkwork_lab.reproduce.steps import steps as steps_of
+from linkwork_lab.reproduce.virtual_work import swing
 from strategies import close, state_of
 
 PICTURES = {
@@ -48,7 +48,7 @@ def reproduced(experiment: str, folder: Path) -> Reproduced:
         return []
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(f"linkwork.reproduce.{experiment.replace('-', '_')}.plots.save", keep)
+        patch.setattr(f"linkwork_lab.reproduce.{experiment.replace('-', '_')}.plots.save", keep)
         assert cli.main(["reproduce", experiment, "--quick", "--out", str(folder)]) == 0
     return Reproduced(folder, json.loads((folder / "data.json").read_text(encoding="utf-8")), drawn)
 

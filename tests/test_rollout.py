@@ -14,12 +14,12 @@ import pytest
 import linkwork as lw
 from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, stepping
-from linkwork.bench.peers.mujoco import mjcf
 from linkwork.cli.count import counted
 from linkwork.engine import rollout as engine_rollout
 from linkwork.engine.mode import form
 from linkwork.engine.run import threads as run_threads
 from linkwork.engine.trace.interpreter import evaluate
+from linkwork_lab.bench.peers.mujoco import mjcf
 from programs import bits
 from robots import robot
 from strategies import Array, close, models_of_form, random_tree, state_of

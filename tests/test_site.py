@@ -18,7 +18,7 @@ import names
 import pytest
 
 import linkwork as lw
-from linkwork.bench import pages
+from linkwork_lab.bench import pages
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

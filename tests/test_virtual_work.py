@@ -20,8 +20,8 @@ from linkwork.engine.plans.specialised import specialised_program as specialise
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical
 from linkwork.model import Model
-from linkwork.reproduce.counting import as_written
 from linkwork.spatial import Columns, Mobility, Motion, RigidMobility, Transform
+from linkwork_lab.reproduce.counting import as_written
 from strategies import JOINTS, Array, State, close, law, pool, random_inertia, random_placement, random_tree, state_of
 
 METHODS = ("articulated_body", "virtual_work")

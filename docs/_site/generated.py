@@ -161,14 +161,14 @@ def _index() -> str:
 def _command_line() -> str:
     """What ``linkwork COMMAND --help`` says."""
     lines = _title("Command line", "=")
-    for command in cli.COMMANDS:
+    for name, about in cli.COMMANDS.items():
         parser = argparse.ArgumentParser(
-            prog=f"linkwork {command.NAME}",
-            description=command.HELP,
+            prog=f"linkwork {name}",
+            description=about,
             formatter_class=lambda prog: argparse.HelpFormatter(prog, width=100),
         )
-        command.arguments(parser)
-        lines += _title(f"linkwork {command.NAME}", "-")
+        cli.command(name).arguments(parser)
+        lines += _title(f"linkwork {name}", "-")
         lines += [
             ".. code-block:: text",
             "",

@@ -18,6 +18,7 @@ from importlib import import_module
 from types import FrameType
 from typing import Any
 
+_OURS = ("linkwork.", "linkwork_lab.")
 _lock = threading.RLock()
 """Held during a late import, and while a process forks: otherwise the child would wait for the unfinished import."""
 _PATIENCE = 5.0
@@ -43,10 +44,9 @@ def _imports() -> bool:
     """Whether this thread is importing a module of ours. It must then not wait for a thread that may wait for that
     module; if the import is late, it has waited already.
     """
-    package = __name__.removesuffix("late")
     frame: FrameType | None = sys._getframe()
     while frame is not None:
-        if frame.f_code.co_name == "<module>" and str(frame.f_globals.get("__name__")).startswith(package):
+        if frame.f_code.co_name == "<module>" and str(frame.f_globals.get("__name__")).startswith(_OURS):
             return True
         frame = frame.f_back
     return False
@@ -54,8 +54,8 @@ def _imports() -> bool:
 
 def _before_fork() -> None:
     _lock.acquire()
-    package, end = __name__.removesuffix("late"), time.monotonic() + _PATIENCE
-    while any(_is_half_imported(name) for name in list(sys.modules) if name.startswith(package)):
+    end = time.monotonic() + _PATIENCE
+    while any(_is_half_imported(name) for name in list(sys.modules) if name.startswith(_OURS)):
         if time.monotonic() > end:  # the unfinished import is this thread's own
             return
         time.sleep(0.001)

@@ -64,9 +64,9 @@ REFERENCES = ("local", "world", "local_world_aligned")
 
 
 @cache
-def _text(where: str) -> LateFunction:
+def _text(where: str, package: str = "linkwork.algorithms") -> LateFunction:
     """A function by its module and, if that differs, its own name: "centroid:energy"."""
-    return LateFunction(f"{__package__}.{where}")
+    return LateFunction(f"{package}.{where}")
 
 
 OPERATIONAL = {name: _text(name) for name in ("chang_khatib", "extended_propagator", "pv", "sparse", "dense")}
@@ -86,6 +86,12 @@ def _forward(where: str, *forms: str, segmented: Algorithm | None = None) -> Alg
     """A method of forward dynamics, with these forms."""
     entry = _quadratic(_entry(where, (Q, V, TAU, F_EXT), "velocity"))
     return replace(entry, forms=forms, segmented=segmented)
+
+
+def _study(where: str, *forms: str) -> Algorithm:
+    """A method of forward dynamics for study, whose text is in the package beside linkwork."""
+    text = _text(where, "linkwork_lab.studies")
+    return replace(_forward(where, *forms), name=text.__name__, text=text)
 
 
 def _seen(where: str, arguments: tuple[tuple[str, str], ...], *results: str) -> list[Algorithm]:
@@ -201,13 +207,13 @@ ALGORITHMS: dict[str, Algorithm] = {
         _entry("configuration:difference", (("q0", "configuration"), ("q1", "configuration")), "velocity"),
         # algorithms that depend on the model: the number of frames, the length of the main chain
         _forward("constraint_force", "specialised", segmented=SEGMENTS),
-        _forward("studies.constraint_force_world", "specialised"),
+        _study("constraint_force_world", "specialised"),
         replace(_forward("assembly", "specialised", "rolled"), by_levels=True),
         *_inertias(),
         INVERSION,
         # for comparison
-        replace(_forward("studies.link_splitting:virtual_work_split"), on_request=("rolled",), split=VIRTUAL_WORK),
-        replace(_forward("studies.link_splitting:virtual_work_unsplit"), on_request=("rolled",)),
+        replace(_study("link_splitting:virtual_work_split"), on_request=("rolled",), split=VIRTUAL_WORK),
+        replace(_study("link_splitting:virtual_work_unsplit"), on_request=("rolled",)),
     )
 }
 """Every algorithm, by its name."""
@@ -256,25 +262,6 @@ SUPPORTED = _entry(
     *("velocity", "twists", "scalar", "scalar", "scalar"),
 )
 """Dynamics with soft supports: Newton steps of contacts for mechanisms of many bodies."""
-
-EXPLICIT_INVERSE = _entry("studies.explicit_inverse", (Q,), "operational")
-"""The inverse operational inertia in O(n³) on any mechanism, for comparison."""
-ORIGINAL = _forward("studies.constraint_force_original")
-"""The algorithm that the constraint force algorithm corrects, in coordinates at each joint; for comparison."""
-ORIGINAL_WORLD = replace(
-    ALGORITHMS["constraint_force_world"],
-    name="constraint_force_original_world",
-    text=partial(_text("studies.constraint_force_world"), original=True),
-    forms=(),
-)
-"""The same in the world's coordinates."""
-
-
-def without_bias(tip: int) -> Algorithm:
-    """``constraint_force_world`` along a main chain, without the bias forces of its side branches."""
-    text = partial(_text("studies.constraint_force_world"), tip=tip, bias=False)
-    return replace(ALGORITHMS["constraint_force_world"], name=f"constraint_force_unbiased/{tip}", text=text, forms=())
-
 
 STEP_PARTS = {
     "tau": "velocity", "q_target": "configuration", "kp": "velocity", "v_target": "velocity", "kd": "velocity",

@@ -1,6 +1,7 @@
-"""The command line: one module for each subcommand, listed in ``COMMANDS``.
+"""The command line: one module for each subcommand, listed in ``COMMANDS``, imported when it is called.
 
-A command module has ``NAME``, ``HELP``, ``arguments(parser)`` and ``run(options, console) -> exit code``.
+A command module has ``arguments(parser)`` and ``run(options, console) -> exit code``. Those of ``bench``, ``demo`` and
+``reproduce`` are the only ones that import the package beside linkwork.
 """
 
 from __future__ import annotations
@@ -15,23 +16,38 @@ from typing import Protocol
 
 from rich.console import Console
 
-from linkwork.cli import bench, cache, count, demo, doctor, draw, info, reproduce, robots, view
 from linkwork.errors import LinkworkError
+from linkwork.late import imported
 from linkwork.plain import console, lines
 
 
 class Command(Protocol):
     """The interface of a command module."""
 
-    NAME: str
-    HELP: str
-
     def arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
     def run(self, options: argparse.Namespace, console: Console) -> int: ...
 
 
-COMMANDS: tuple[Command, ...] = (info, draw, view, robots, bench, count, cache, doctor, demo, reproduce)
+COMMANDS = {
+    "info": "print a mechanism's tree, masses, limits and frames",
+    "draw": "draw a mechanism in a configuration",
+    "view": "show a mechanism, or motions that were saved, in the browser",
+    "robots": "list the robots that can be loaded by name",
+    "bench": "measure the time of every function, beside other libraries where they are installed",
+    "count": "count the operations of every algorithm on a mechanism, all its geometry and inertias folded in",
+    "cache": "show or clear the compiled code that is kept on disk",
+    "doctor": "compile, run and check a kernel of each kind, and say what works on this machine",
+    "demo": "let the humanoid of Chang and Khatib put a box on the floor; write pictures, an animation and numbers",
+    "reproduce": "do a paper's experiments again, and write pictures and data into a folder",
+}
+"""The subcommands, with what they do."""
+
+
+def command(name: str) -> Command:
+    """The module of a subcommand."""
+    module: Command = imported(f"{__name__}.{name}")
+    return module
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,10 +65,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="linkwork", description="The dynamics of articulated mechanisms.")
     parser.add_argument("--version", action="version", version=f"linkwork {version('linkwork')}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in COMMANDS:
-        one = commands.add_parser(command.NAME, help=command.HELP, description=command.HELP)
-        command.arguments(one)
-        one.set_defaults(run=command.run)
+    words = sys.argv[1:] if arguments is None else arguments
+    chosen = next((word for word in words if not word.startswith("-")), None)
+    for name, about in COMMANDS.items():
+        one = commands.add_parser(name, help=about, description=about)
+        if name == chosen:
+            module = command(name)
+            module.arguments(one)
+            one.set_defaults(run=module.run)
     options = parser.parse_args(arguments)
     try:
         with warnings.catch_warnings():

@@ -10,19 +10,19 @@ from pathlib import Path
 
 from rich.console import Console
 
-from linkwork.bench import Settings, Subject, measure, pages, standard
-from linkwork.bench.measurements import SCHEMA
-from linkwork.bench.peers import NAMES
-from linkwork.bench.plot import plot_chains
-from linkwork.bench.report import markdown, print_report
 from linkwork.cli.info import find
 from linkwork.engine.code import jit
 from linkwork.errors import ArgumentError
 from linkwork.files import write_text
 from linkwork.progress import saying
+from linkwork_lab.bench import Settings, Subject, measure, pages, standard
+from linkwork_lab.bench.measurements import SCHEMA
+from linkwork_lab.bench.peers import NAMES
+from linkwork_lab.bench.plot import plot_chains
+from linkwork_lab.bench.report import markdown, print_report
 
 NAME = "bench"
-HELP = "measure the time of every function, beside other libraries where they are installed"
+"""The name of its tables on a page."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

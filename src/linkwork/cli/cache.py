@@ -9,9 +9,6 @@ from rich.console import Console
 
 from linkwork.engine.code import cache
 
-NAME = "cache"
-HELP = "show or clear the compiled code that is kept on disk"
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--clear", action="store_true", help="remove it; it is made again when needed")

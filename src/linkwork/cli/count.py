@@ -19,9 +19,6 @@ from linkwork.model import WORLD, Frame, Model
 from linkwork.model.describe import summary
 from linkwork.plain import one_line
 
-NAME = "count"
-HELP = "count the operations of every algorithm on a mechanism, all its geometry and inertias folded in"
-
 COLUMNS: dict[str, tuple[str, ...]] = {
     "add": ("add",),
     "subtract": ("sub",),

@@ -9,13 +9,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from linkwork import demo
-from linkwork.bench.machine import commit, machine, versions
 from linkwork.files import write_text
 from linkwork.progress import saying
-
-NAME = "demo"
-HELP = "let the humanoid of Chang and Khatib put a box on the floor; write pictures, an animation and numbers"
+from linkwork_lab import demo
+from linkwork_lab.bench.machine import commit, machine, versions
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,9 +12,6 @@ from rich.console import Console
 
 from linkwork.engine.system_check import ADVICE, system_check
 
-NAME = "doctor"
-HELP = "compile, run and check a kernel of each kind, and say what works on this machine"
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the report as JSON")

@@ -19,9 +19,6 @@ from linkwork.plain import one_line
 from linkwork.viewer import draw
 from linkwork.viewer.camera import VIEW
 
-NAME = "draw"
-HELP = "draw a mechanism in a configuration"
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)

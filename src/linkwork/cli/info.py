@@ -13,9 +13,6 @@ from linkwork.formats import load, robots
 from linkwork.model import Model, mechanisms
 from linkwork.model.describe import as_data, as_table, summary
 
-NAME = "info"
-HELP = "print a mechanism's tree, masses, limits and frames"
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)

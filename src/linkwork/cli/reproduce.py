@@ -8,14 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from linkwork.bench import pages
 from linkwork.errors import ArgumentError
 from linkwork.files import write_text
 from linkwork.progress import saying
-from linkwork.reproduce import EXPERIMENTS
-
-NAME = "reproduce"
-HELP = "do a paper's experiments again, and write pictures and data into a folder"
+from linkwork_lab.bench import pages
+from linkwork_lab.reproduce import EXPERIMENTS
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,9 +11,6 @@ from rich.table import Table
 from linkwork.formats.robots import ADVICE, robots
 from linkwork.plain import one_line
 
-NAME = "robots"
-HELP = "list the robots that can be loaded by name"
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print names, sources and files as JSON")

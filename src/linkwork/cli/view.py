@@ -16,9 +16,6 @@ from linkwork.simulation.trajectory import Trajectory
 from linkwork.viewer import show
 from linkwork.viewer.looks import SHAPES
 
-NAME = "view"
-HELP = "show a mechanism, or motions that were saved, in the browser"
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

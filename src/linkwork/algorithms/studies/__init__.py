@@ -1,1 +1,0 @@
-"""Algorithms for comparison: as published, where another form is better to use."""

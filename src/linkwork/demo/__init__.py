@@ -1,8 +1,0 @@
-"""The experiment of Chang and Khatib's section 4: a humanoid puts a box on the floor, advised to keep its posture."""
-
-from linkwork.demo.experiment import Settings, checks, measure
-from linkwork.demo.pictures import draw
-from linkwork.demo.scene import Scene, scene
-from linkwork.demo.summary import summarise
-
-__all__ = ["Scene", "Settings", "checks", "draw", "measure", "scene", "summarise"]

@@ -1,0 +1,248 @@
+"""All measurements, as plain data that JSON can hold."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from linkwork import SingularError, set_threads
+from linkwork.inside import cores
+from linkwork_lab.bench.cases import CASES, Case, States
+from linkwork_lab.bench.chains import measure_chain, memory_of_chains
+from linkwork_lab.bench.contest import Contestant, UnavailableError, contest, ours
+from linkwork_lab.bench.first_call import first_calls
+from linkwork_lab.bench.machine import commit, machine, versions
+from linkwork_lab.bench.peers import NAMES, Factory, Peer, factories
+from linkwork_lab.bench.rollouts import measure_rollout
+from linkwork_lab.bench.subjects import Subject
+from linkwork_lab.bench.targets import compare
+from linkwork_lab.bench.threads import measure_threads
+
+SCHEMA = 5
+"""The version of the saved data. 2: the times of chains are those of a user's call, and peers are compared with these.
+3: small batches, and results in place. 4: threads by the size of a batch, and the time of a first call beyond NumPy's
+import. 5: the throughput of processes on all cores, beside threads.
+"""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The extent of the measurements. Times are the best of ``rounds`` samples, each of about ``seconds``, in each of
+    ``visits`` visits, between which everything else is measured: a machine may be slow for minutes.
+    """
+
+    visits: int = 2
+    rounds: int = 4
+    seconds: float = 0.003
+    small: tuple[int, ...] = (1, 4, 16, 64, 256)
+    """Batch sizes on one thread, beside Pinocchio only."""
+    batch: int = 4096
+    large: int = 65_536
+    singles: int = 32
+    threads: tuple[int, ...] = (1024, 4096, 16_384, 65_536)
+    """Batch sizes on one thread and on all."""
+    own_cache: bool = True
+    """Code is compiled into a folder of this run, once for each mechanism; otherwise it is kept in the user's cache."""
+    first_rounds: int = 3
+    chains: tuple[int, ...] = (10, 30, 100, 200, 500, 1000, 3000, 10_000, 30_000, 100_000)
+    chain_batch: int = 4096
+    chain_peers: int = 500
+    """Joints of the longest chain that peers are measured on; in later visits 200, since longer ones take them much
+    longer to build than to compute.
+    """
+    memory: tuple[int, int] | None = (10_000, 100_000)
+    rollout: tuple[int, int] = (256, 200)
+    """Trajectories and steps."""
+    rollout_memory: int = 1_000_000
+    """Steps over which memory is monitored; 0 for none."""
+
+    @staticmethod
+    def quick() -> Settings:
+        return Settings(
+            visits=1, rounds=5, seconds=0.002, small=(16,), batch=1024, large=0, threads=(1024, 16_384),
+            own_cache=False, first_rounds=1, chains=(10, 100, 1000, 10_000), memory=None, rollout_memory=0,
+        )  # fmt: skip
+
+
+def measure(
+    subjects: Sequence[Subject],
+    peers: Sequence[str] = NAMES,
+    settings: Settings | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """All measurements that ``linkwork bench`` prints.
+
+    Args:
+        subjects: the mechanisms.
+        peers: names of other libraries; one that is not installed is noted and omitted.
+        settings: the extent of the measurements.
+        say: called with a description of each measurement.
+
+    Returns:
+        Data as described by its keys; times in seconds, of one state; a ratio is the peer's time over linkwork's.
+    """
+    settings = settings or Settings()
+    available, notes = factories(list(peers))
+    data: dict[str, Any] = {
+        "schema": SCHEMA, "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(settings),
+        "notes": notes, "models": [], "threads": [], "rollouts": [], "chains": [],
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="linkwork-bench-") as folder:
+        if settings.own_cache:
+            subjects = [replace(subject, cache=os.path.join(folder, str(k))) for k, subject in enumerate(subjects)]
+        first = [first_calls(subject, settings.first_rounds, say) for subject in subjects]
+        data |= _visits(subjects, available, settings, say)
+    for found, row in zip(first, data["models"], strict=True):
+        row["first_call"] = found
+    data["memory"] = memory_of_chains(settings.memory) if settings.memory else None
+    data["targets"] = compare(data)
+    return data
+
+
+def _visits(
+    subjects: Sequence[Subject], available: dict[str, Factory], settings: Settings, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """All times of calls, the best of several visits."""
+    found: dict[str, Any] = {}
+    for visit in range(settings.visits):
+
+        def tell(text: str, visit: int = visit) -> None:
+            say(f"{text} ({visit + 1} of {settings.visits})" if settings.visits > 1 else text)
+
+        now = replace(settings, rollout_memory=0, chain_peers=200) if visit else settings
+        again = {name: part(subjects, available, now, tell) for name, part in _PARTS.items()}
+        found = best_of(found, again) if visit else again
+    return found
+
+
+_TIMES = ("seconds", "in_place", "articulated_body", "all_threads", "beside")
+
+
+def best_of(one: Any, other: Any) -> Any:
+    """The same measurements, made twice: the better time of each, with new ratios."""
+    if isinstance(one, list):
+        return [best_of(*both) for both in zip(one, other, strict=True)]
+    if not (isinstance(one, dict) and isinstance(other, dict)):
+        return one
+    found = {name: best_of(value, other[name]) if name in other else value for name, value in one.items()}
+    times = [name for name in _TIMES if name in other and isinstance(one.get(name), float)]  # some are functions' names
+    found |= {name: min(one[name], other[name]) for name in times}
+    if other.get("seconds", math.inf) < one.get("seconds", math.inf) and "disturbed" in other:
+        found["disturbed"] = other["disturbed"]
+    for peer in found["peers"].values() if "peers" in found else ():
+        if "ratio" in peer:
+            peer["ratio"] = peer["seconds"] / found["seconds"]
+    return found
+
+
+def _models(
+    subjects: Sequence[Subject], available: dict[str, Factory], settings: Settings, say: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    found = []
+    for subject in subjects:
+        with subject.own_cache():
+            found.append(_of_model(subject, available, settings, say))
+    return found
+
+
+def _threads(
+    subjects: Sequence[Subject], _: dict[str, Factory], settings: Settings, say: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    if cores() == 1:
+        return []
+    found = []
+    for subject in subjects:
+        with subject.own_cache():
+            found.append(measure_threads(subject, settings.threads, settings.rounds, settings.seconds, say))
+    return found
+
+
+def _rollouts(
+    subjects: Sequence[Subject], available: dict[str, Factory], settings: Settings, say: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    found = []
+    for subject in subjects:
+        say(f"{subject.name}: rollout")
+        sizes = (*settings.rollout, settings.rollout_memory)
+        with subject.own_cache():
+            found.append(measure_rollout(subject, available, settings.rounds, *sizes))
+    return found
+
+
+def _chains(
+    _: Sequence[Subject], available: dict[str, Factory], settings: Settings, say: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    found = []
+    for n in settings.chains:
+        say(f"chain of {n}")
+        peers = available if n <= settings.chain_peers else {}
+        found.append(measure_chain(n, peers, settings.rounds, settings.seconds, settings.chain_batch))
+    return found
+
+
+_PARTS = {"models": _models, "threads": _threads, "rollouts": _rollouts, "chains": _chains}
+
+
+def _of_model(
+    subject: Subject, available: dict[str, Factory], settings: Settings, say: Callable[[str], None]
+) -> dict[str, Any]:
+    model = subject.model
+    states = States.random(model, settings.batch)
+    peers: dict[str, Peer] = {}
+    absent: dict[str, str] = {}
+    for name, factory in available.items():
+        try:
+            peers[name] = factory(model)
+        except UnavailableError as error:
+            absent[name] = str(error)
+    pinned = {name: peer for name, peer in peers.items() if name == "pin"}
+    rows = []
+    for case in (case for case in CASES if case.least_nv <= model.nv):
+        say(f"{subject.name}: {case.name}")
+        try:
+            rows.append(_single(case, states.first(settings.singles), peers, settings))
+            rows += [_batch(case, states.first(n), 1, pinned, settings) for n in settings.small if n < settings.batch]
+            rows += [_batch(case, states, threads, peers, settings) for threads in sorted({1, cores()})]
+        except SingularError as error:  # some robots cannot be constrained, or moved, as in a case
+            rows = [row for row in rows if row["function"] != case.name]
+            say(f"{subject.name}: {case.name} is left out: {error}")
+    if subject.large and settings.large:
+        many = states.repeated(settings.large)
+        for case in (case for case in CASES if case.name in (CASES[0].name, "inverse_dynamics")):
+            say(f"{subject.name}: {case.name}, {settings.large} states")
+            rows += [_batch(case, many, threads, pinned, settings) for threads in sorted({1, cores()})]
+    return {
+        "name": subject.name, "bodies": len(model.bodies), "nv": model.nv, "floating_base": subject.floating_base,
+        "absent": absent, "first_call": None, "rows": rows,
+    }  # fmt: skip
+
+
+def _single(case: Case, states: States, peers: dict[str, Peer], settings: Settings) -> dict[str, Any]:
+    rivals = {name: peer.single(case, states) for name, peer in peers.items()}
+    return _row(case, ours(case, states.model, states, single=True), rivals, settings) | {
+        "kind": "single", "threads": 1, "states": 1,
+    }  # fmt: skip
+
+
+def _batch(case: Case, states: States, threads: int, peers: dict[str, Peer], settings: Settings) -> dict[str, Any]:
+    set_threads(threads)
+    try:
+        rivals = {name: peer.batch(case, states, threads) for name, peer in peers.items()}
+        rivals["in_place"] = ours(case, states.model, states, single=False, in_place=True)
+        row = _row(case, ours(case, states.model, states, single=False), rivals, settings)
+    finally:
+        set_threads(None)
+    row["in_place"] = row["peers"].pop("in_place")["seconds"]
+    return row | {"kind": "batch", "threads": threads, "states": len(states)}
+
+
+def _row(case: Case, mine: Contestant, rivals: dict[str, Contestant | None], settings: Settings) -> dict[str, Any]:
+    able = {name: rival for name, rival in rivals.items() if rival is not None}
+    seconds, others = contest(mine, able, settings.rounds, settings.seconds)
+    return {"function": case.name, "seconds": seconds, "peers": others}

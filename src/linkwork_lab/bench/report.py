@@ -1,0 +1,325 @@
+"""Measurements as tables: for the terminal, and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from linkwork.plain import as_markdown
+from linkwork_lab.bench.first_call import PARTS
+
+Rows = list[list[str]]
+
+FOOTNOTE = (
+    "Each time is that of one state, the best of many samples taken alternately on the same states; ×n is the peer's "
+    "time over linkwork's. Results were compared before timing; a peer whose results differ is not timed. "
+    "* a Python loop over single calls, 256 at most: the peer has no batch. "
+    "~ the peer did not have a core to itself even in its best sample, so this ratio is too high."
+)
+PEERS = {"pin": "Pinocchio", "mujoco": "MuJoCo"}
+"""Headings of columns."""
+SHORT = {
+    "forward_dynamics articulated_body": "forward dynamics",
+    "inverse_dynamics": "inverse dynamics",
+    "mass_matrix": "mass matrix",
+    "jacobian": "jacobian",
+    "forward_dynamics_derivatives": "forward dynamics derivatives",
+    "inverse_dynamics_derivatives": "inverse dynamics derivatives",
+    "linearise": "linearise",
+    "constrained_dynamics 2": "constrained dynamics, two feet welded",
+    "constrained_inverse_dynamics 2": "constrained inverse dynamics, two feet welded",
+    "operational_space 2": "operational space of two feet",
+    "control.OperationalSpaceController": "operational-space controller",
+}
+"""The functions in short tables, by their names there."""
+
+
+def print_report(data: dict[str, Any], console: Console) -> None:
+    for line in header(data):
+        console.print(line)
+    for model in data["models"]:
+        base = ", floating base" if model["floating_base"] else ""
+        console.print(f"\n{model['name']}: {model['bodies']} bodies, {model['nv']} degrees of freedom{base}")
+        for reason in model["absent"].values():
+            console.print(reason)
+        _print(console, *model_table(model, list(data["notes"]), data["settings"]["small"]))
+        console.print("batches on one thread, a state; in brackets into the caller's array")
+        _print(console, *size_table([model], data["settings"]))
+        _print(console, *first_call_table(model))
+    if data["threads"]:
+        console.print(f"\n{THREADS}")
+        _print(console, *thread_table(data))
+    if data.get("rollouts"):
+        console.print("\nRollouts on a fixed base, one thread: a step of one trajectory")
+        _print(console, *rollout_table(data))
+        _print(console, *simulation_table(data))
+    if data["chains"]:
+        console.print("\nForward dynamics of chains of revolute joints, one thread: time of a joint")
+        _print(console, *chain_table(data))
+        for chain in data["chains"]:
+            for reason in chain["absent"].values():
+                console.print(f"chain of {chain['n']}: {' '.join(reason.split())}")
+    if data["targets"]:
+        console.print("\nTargets")
+        _print(console, *target_table(data))
+    console.print(f"\n{FOOTNOTE}")
+
+
+def header(data: dict[str, Any]) -> list[str]:
+    """The conditions of the measurements."""
+    machine, versions = data["machine"], data["versions"]
+    shown = ", ".join(f"{name} {number}" for name, number in versions.items() if number)
+    return [
+        f"{machine['cpu']} ({machine['llvm_cpu']}), {machine['cores']} cores, {machine['lanes']} lanes; "
+        f"{machine['system']}; load {machine['load']} when it began",
+        f"{shown}; commit {data['commit'] or 'unknown'}",
+        *data["notes"].values(),
+    ]
+
+
+def model_table(model: dict[str, Any], peers: list[str], small: Sequence[int] = ()) -> tuple[list[str], Rows]:
+    """A row for each function: one call, and batches; ours, then each peer with the ratio."""
+    kinds = sorted({(row["kind"] == "batch", row["states"], row["threads"]) for row in model["rows"]})
+    kinds = [kind for kind in kinds if not kind[0] or kind[1] not in small]
+    used = [name for name in peers if any(name in row["peers"] for row in model["rows"])]
+    heading = ["function"]
+    for batch, states, threads in kinds:
+        what = f"batch {states}, {threads} thread{'s' if threads > 1 else ''}" if batch else "one call"
+        heading += [what, *(PEERS.get(name, name) for name in used)]
+    lines = []
+    for function in measured(model):
+        line = [function]
+        for batch, states, threads in kinds:
+            key = (function, "batch" if batch else "single", states, threads)
+            row = next((r for r in model["rows"] if (r["function"], r["kind"], r["states"], r["threads"]) == key), None)
+            line += [duration(row["seconds"]) if row else "", *(_peer(row, name) for name in used)]
+        lines.append(line)
+    return heading, lines
+
+
+def size_table(
+    models: Sequence[dict[str, Any]], settings: dict[str, Any], short: bool = False
+) -> tuple[list[str], Rows]:
+    """A row for each function: the time of a state by batch size on one thread; with ``out=`` in brackets; and the
+    ratio to Pinocchio.
+    """
+    sizes = [*(size for size in settings["small"] if size < settings["batch"]), settings["batch"]]
+    lines = []
+    for model in models:
+        rows = {(r["function"], r["states"]): r for r in model["rows"] if r["kind"] == "batch" and r["threads"] == 1}
+        for function in measured(model, SHORT if short else None):
+            line = [f"{model['name']} ({model['nv']})", SHORT[function]] if short else [function]
+            for size in sizes:
+                row = rows[function, size]
+                peer = row["peers"].get("pin", {})
+                ratio = f" {'~' if peer['disturbed'] else ''}×{peer['ratio']:.1f}" if "ratio" in peer else ""
+                own = f" ({duration(row['in_place'])})" if "in_place" in row else ""
+                line.append(f"{duration(row['seconds'])}{own}{ratio}")
+            lines.append(line)
+    heading = ["robot", "function"] if short else ["function"]
+    return [*heading, *(f"{size:,} states" if size > 1 else "1 state" for size in sizes)], lines
+
+
+def measured(model: dict[str, Any], wanted: Iterable[str] | None = None) -> list[str]:
+    """The functions that were measured on a model, all or those of ``wanted``, in that order."""
+    found = dict.fromkeys(row["function"] for row in model["rows"])
+    return list(found) if wanted is None else [function for function in wanted if function in found]
+
+
+def _peer(row: dict[str, Any] | None, name: str, parts: int = 1) -> str:
+    """The peer's time divided by ``parts`` and its ratio to linkwork's; or the difference of its result."""
+    found = row and row["peers"].get(name)
+    if not found:
+        return ""
+    if not found["agrees"]:
+        error = "not finite" if found["error"] is None else f"by {found['error']:.0e}"
+        return f"differs {error}"
+    loop, busy = "*" if found["how"].startswith("loop") else "", "~" if found["disturbed"] else ""
+    return f"{duration(found['seconds'] / parts)}{loop} {busy}×{found['ratio']:.1f}"
+
+
+def first_call_table(model: dict[str, Any]) -> tuple[list[str], Rows]:
+    """The first call in a fresh process."""
+    first = model["first_call"]
+    heading = [
+        "first call",
+        "process start to result",
+        "import",
+        "load model",
+        "call",
+        "beyond import numpy",
+        "slowest other function's call",
+    ]
+    lines = []
+    for name, label in (("cold", "empty cache"), ("cached", "from cache")):
+        times = first[name]
+        slowest = max(times["calls"].items(), key=lambda item: item[1], default=None)
+        last = f"{duration(slowest[1])} ({slowest[0]})" if slowest else ""
+        lines.append([label, *(duration(times[part]) for part in PARTS), last])
+    return heading, lines
+
+
+def start_table(models: Sequence[dict[str, Any]]) -> tuple[list[str], Rows]:
+    """First calls of all models."""
+    heading = ["robot", "first call, empty cache", "from process start", "first call from cache"]
+    heading += ["beyond `import numpy`", "from process start"]
+    which = [("cold", "call"), ("cold", "process"), ("cached", "call"), ("cached", "beyond"), ("cached", "process")]
+    return heading, [[m["name"], *(duration(m["first_call"][how][part]) for how, part in which)] for m in models]
+
+
+THREADS = (
+    "Batches on one thread, with out=: the time of a call; how many times faster it is on all threads; and in brackets "
+    "how many times as much as many processes get done that know nothing of each other: the machine's own limit"
+)
+
+
+def thread_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
+    """A row for each robot and function: calls by batch size, on one thread and on all."""
+    sizes = data["settings"]["threads"]
+    lines = []
+    for model in data["threads"]:
+        rows = {(row["function"], row["states"]): row for row in model["rows"]}
+        for function in dict.fromkeys(function for function, _ in rows):
+            found = [rows.get((function, size)) for size in sizes]
+            cells = [
+                f"{duration(row['seconds'] * row['states'])} ×{row['seconds'] / row['all_threads']:.2f} "
+                f"(×{model['threads'] * row['seconds'] / row['beside']:.2f})"
+                if row
+                else ""
+                for row in found
+            ]
+            lines.append([f"{model['name']} ({model['nv']})", SHORT[function], *cells])
+    return ["robot", "function", *(f"{size:,} states" for size in sizes)], lines
+
+
+def chain_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
+    """Time per joint against the length of a chain, each peer with its ratio to linkwork's time in the same column."""
+    used = [name for name in data["notes"] if any(name in chain["single"]["peers"] for chain in data["chains"])]
+    titles = [PEERS.get(name, name) for name in used]
+    heading = ["joints", "one call, a joint", *titles, "constraint forces", "on all threads"]
+    heading += ["batch, a joint", *titles, "states"]
+    lines = []
+    for chain in data["chains"]:
+        line = [f"{chain['n']:,}"]
+        for kind in ("single", "batch"):
+            row = chain[kind]
+            line += [duration(row["seconds"] / chain["n"]), *(_peer(row, name, chain["n"]) for name in used)]
+            if kind == "single":
+                found = chain["constraint_force"] or {}
+                line += [duration(entry["seconds"] / chain["n"]) for entry in found.values()] or ["", ""]
+        lines.append([*line, str(chain["states"])])
+    return heading, lines
+
+
+def rollout_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
+    """The time of a step, with every state kept or only the last, and memory over many steps."""
+    used = [name for name in data["notes"] if any(name in row["each"]["peers"] for row in data["rollouts"])]
+    titles = [PEERS.get(name, name) for name in used]
+    heading = ["robot", "rollout, a step", *titles, "last state only", *titles, "memory"]
+    lines = []
+    for row in data["rollouts"]:
+        line = [f"{row['name']} ({row['nv']})"]
+        for kind in ("each", "last"):
+            line += [duration(row[kind]["seconds"]), *(_peer(row[kind], name) for name in used)]
+        lines.append([*line, _memory(row["memory"])])
+    return heading, lines
+
+
+def simulation_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
+    """The time of a step of one simulation by each integrator, of one with a control law, of a rollout with law and
+    cost, and of model-predictive path integral control.
+    """
+    rows = [row for row in data["rollouts"] if "runge_kutta_4" in row]
+    used = [name for name in data["notes"] if any(name in row["runge_kutta_4"]["peers"] for row in rows)]
+    titles = [PEERS.get(name, name) for name in used]
+    heading = ["robot", "simulate, a step", *titles, "Runge-Kutta 4", *titles, "by a law", "rollout, law and cost"]
+    heading += ["MPPI, a step", *titles]
+    lines = []
+    for row in rows:
+        line = [f"{row['name']} ({row['nv']})"]
+        for kind in ("semi_implicit_euler", "runge_kutta_4"):
+            line += [duration(row[kind]["seconds"]), *(_peer(row[kind], name) for name in used)]
+        line += [duration(row["simulated_law"]["seconds"]), duration(row["law"]["seconds"])]
+        lines.append([*line, duration(row["mppi"]["seconds"]), *(_peer(row["mppi"], name) for name in used)])
+    return heading, lines
+
+
+def _memory(found: dict[str, Any] | None) -> str:
+    if not found or found["before"] is None:
+        return ""
+    return f"{(found['after'] - found['before']) / 1e6:+.1f} MB over {found['steps']:,} steps"
+
+
+def target_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
+    """Each target, the measured value, and whether it is met."""
+    lines = []
+    for row in data["targets"]:
+        if row["unit"] == "s":
+            target, measured = f"under {duration(row['target'])}", duration(row["measured"])
+        else:
+            limit = "at least" if row["unit"] == "times faster" else "at most"
+            target, measured = f"{limit} ×{row['target']:.3g}", f"×{row['measured']:.3g}"
+        lines.append([row["what"], target, measured, {True: "yes", False: "no", None: "busy"}[row["met"]]])
+    return ["what", "target", "measured", "met"], lines
+
+
+def markdown(data: dict[str, Any]) -> str:
+    """Short tables for a page: each model's main functions, chains, and the conditions of the measurement."""
+    peers = [name for name in data["notes"] if any(name in r["peers"] for m in data["models"] for r in m["rows"])]
+    titles = [PEERS.get(name, name) for name in peers]
+    heading = ["robot", "function", "one call", *titles, "batch, one thread", *titles]
+    lines: Rows = []
+    for model in data["models"]:
+        for function in measured(model, SHORT):
+            line = [f"{model['name']} ({model['nv']})", SHORT[function]]
+            for kind, states in (("single", 1), ("batch", data["settings"]["batch"])):
+                key = (function, kind, states, 1)
+                row = next(r for r in model["rows"] if (r["function"], r["kind"], r["states"], r["threads"]) == key)
+                line += [duration(row["seconds"]), *(_peer(row, name) for name in peers)]
+            lines.append(line)
+    parts = [_markdown_table(heading, lines)]
+    if data["models"]:
+        parts.append(
+            "Batches by their size, one thread: the time of a state; with `out=` in brackets; against Pinocchio\n\n"
+            + _markdown_table(*size_table(data["models"], data["settings"], short=True))
+        )
+        parts.append(_markdown_table(*start_table(data["models"])))
+    if data["threads"]:
+        parts.append(f"{THREADS.replace('out=', '`out=`')}\n\n{_markdown_table(*thread_table(data))}")
+    if data.get("rollouts"):
+        parts.append(_markdown_table(*rollout_table(data)))
+        parts.append(_markdown_table(*simulation_table(data)))
+    if data["chains"]:
+        parts.append(_markdown_table(*chain_table(data)))
+    return "\n\n".join([*parts, FOOTNOTE.replace("* a", "\\* a"), "; ".join(header(data)) + "."])
+
+
+def _markdown_table(heading: list[str], lines: Iterable[list[str]]) -> str:
+    rows = [heading, ["---"] * len(heading), *(list(map(as_markdown, line)) for line in lines)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def _print(console: Console, heading: list[str], lines: Rows) -> None:
+    table = Table(box=None, pad_edge=False)
+    for k, name in enumerate(heading):
+        table.add_column(name, justify="left" if k == 0 else "right", no_wrap=True)
+    for line in lines:
+        table.add_row(*line)
+    console.print(table)
+
+
+def duration(seconds: float) -> str:
+    """Three digits and a unit.
+
+    Example:
+        >>> [duration(x) for x in (4.56e-9, 9.997e-7, 1.2345e-6, 0.0153, 2.0)]
+        ['4.56 ns', '1 µs', '1.23 µs', '15.3 ms', '2 s']
+    """
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        digits = f"{seconds / size:.3g}"
+        if float(digits) >= 1.0:
+            return f"{digits} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"

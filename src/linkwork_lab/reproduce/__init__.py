@@ -1,0 +1,40 @@
+"""Experiments of the papers repeated, and questions that these left open: figures, data and a summary in one folder.
+
+pictures, tables, markdown, clock, counting, steps, longest_path, schedule, truth and rounding are shared by the
+experiments. Each experiment is a package with ``measure`` (returns plain data that JSON can hold), ``draw`` (figures of
+them), ``summarise`` (tables of them on the console) and ``tables`` (those of its page, by their places there; the table
+"claims" compares the paper's claims with the results).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from rich.console import Console
+
+from linkwork_lab.reproduce import closed_chains, constraint_force, operational_inertia, virtual_work
+
+
+class Experiment(Protocol):
+    """The interface of an experiment."""
+
+    def measure(self, quick: bool, say: Callable[[str], None]) -> dict[str, Any]: ...
+
+    def draw(self, data: dict[str, Any], folder: Path) -> list[Path]: ...
+
+    def summarise(self, data: dict[str, Any], console: Console) -> None: ...
+
+    def tables(self, data: dict[str, Any]) -> dict[str, str]: ...
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "virtual-work": virtual_work,
+    "operational-inertia": operational_inertia,
+    "constraint-force": constraint_force,
+    "closed-chains": closed_chains,
+}
+"""The experiments by their names on the command line."""
+
+__all__ = ["EXPERIMENTS", "Experiment"]

@@ -1,0 +1,162 @@
+"""The whole experiment, as plain data that JSON can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from linkwork import Model, constrained_dynamics, forward_dynamics, mechanisms, set_threads
+from linkwork.algorithms import ALGORITHMS, closing
+from linkwork.inside import cores, loop_conditions, loops_of, machine_code
+from linkwork_lab.bench.machine import commit, machine, versions
+from linkwork_lab.reproduce.closed_chains.ladders import Ladder, comb, fork, ladder, rope_ladder, snake, star, state
+from linkwork_lab.reproduce.counting import as_written
+from linkwork_lab.reproduce.longest_path import longest_path
+from linkwork_lab.reproduce.steps import steps
+
+Say = Callable[[str], None]
+
+LADDERS: dict[str, Callable[[int], Ladder]] = {"ladder": ladder, "rope ladder": rope_ladder, "snake": snake}
+TREES: dict[str, Callable[[int], Model]] = {
+    "chain": lambda n: mechanisms.serial_chain(n),
+    "star": star,
+    "comb": comb,
+    "fork": fork,
+    "binary tree": lambda n: mechanisms.binary_tree(n.bit_length() - 1),
+}
+PATHS = ("articulated_body", "virtual_work", "constraint_force", "assembly")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The extent of the measurements. Times are the best of ``rounds`` calls."""
+
+    loops: tuple[int, ...] = (1, 2, 5, 10, 20, 50, 100)
+    rounds: int = 25
+    timed: bool = True
+    counted: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
+    links: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
+    held: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
+    long: tuple[int, ...] = (100, 1_000, 10_000)
+
+    @staticmethod
+    def quick() -> Settings:
+        return Settings(loops=(1, 2), rounds=2, timed=False, counted=(1, 2, 3), links=(4, 8, 16), held=(1, 2, 4))
+
+
+def measure(quick: bool, say: Say) -> dict[str, Any]:
+    """All measurements that ``linkwork reproduce closed-chains`` shows."""
+    s = Settings.quick() if quick else Settings()
+    data: dict[str, Any] = {
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(s),
+    }  # fmt: skip
+    data["times"] = {"ladder": _times(ladder, s.loops, s.rounds, say)} if s.timed else {}
+    long = {name: TREES[name] for name in ("chain", "comb")}
+    data["in_parallel"] = {name: _in_parallel(make, s.long, s.rounds, say) for name, make in long.items() if s.timed}
+    data["operations"] = {name: _operations(make, s.counted, say) for name, make in LADDERS.items()}
+    data["depth"] = {name: _depth(make, s.links, say) for name, make in TREES.items()}
+    data["depth_of_loops"] = _depth_of_loops(s.held, say)
+    return data
+
+
+def _times(make: Callable[[int], Ladder], loops: Sequence[int], rounds: int, say: Say) -> dict[str, Any]:
+    """Seconds of one state: a call of either method, and the recursion of virtual work alone, in code of one lane."""
+    found: dict[str, Any] = {"loops": list(loops), "bodies": [], "articulated_body": [], "virtual_work": []}
+    found |= {"recursion": [], "difference": []}
+    for count in loops:
+        model, constraints, _ = make(count)
+        say(f"times: {model.name}, {len(model.bodies)} bodies")
+        found["bodies"].append(len(model.bodies))
+        now = state(model)
+        results = {}
+        for method in ("articulated_body", "virtual_work"):
+            call = partial(constrained_dynamics, model, *now, constraints, method=method)
+            results[method], seconds = _best(call, rounds)
+            found[method].append(seconds)
+        pairs = list(zip(*results.values(), strict=True))
+        found["difference"].append(max(float(np.abs(x - y).max() / np.abs(x).max()) for x, y in pairs))
+        frames, conditions = loop_conditions(model, constraints, now[0], now[1])
+        code = machine_code(closing(), model, frames, "rolled", lanes=1)
+        found["recursion"].append(_best(partial(code, *(x[None] for x in (*now, *conditions))), rounds)[1])
+    return found
+
+
+def _in_parallel(make: Callable[[int], Model], links: Sequence[int], rounds: int, say: Say) -> dict[str, Any]:
+    """Seconds of one state: articulated-body on one lane, assembly on all lanes of one thread, and of all threads."""
+    found: dict[str, Any] = {"links": list(links), "articulated_body": [], "assembly": [], "assembly_team": []}
+    found["difference"] = []
+    for count in links:
+        model = make(count)
+        say(f"times: {model.name}, {len(model.bodies)} bodies")
+        now = state(model)
+        results = {}
+        for name, method, team in (
+            ("articulated_body", "articulated_body", 1),
+            ("assembly", "assembly", 1),
+            ("assembly_team", "assembly", cores()),
+        ):
+            set_threads(team)
+            try:
+                results[name], seconds = _best(partial(forward_dynamics, model, *now, method=method), 4 * rounds)
+            finally:
+                set_threads(None)
+            found[name].append(seconds)
+        scale = np.abs(results["articulated_body"]).max()
+        found["difference"].append(float(np.abs(results["assembly"] - results["articulated_body"]).max() / scale))
+    return found
+
+
+def _best(call: Callable[[], Any], rounds: int) -> tuple[Any, float]:
+    call()
+    times = []
+    for _ in range(rounds):
+        start = perf_counter()
+        result = call()
+        times.append(perf_counter() - start)
+    return result, min(times)
+
+
+def _operations(make: Callable[[int], Ladder], sizes: Sequence[int], say: Say) -> dict[str, Any]:
+    """Operations of the recursion as written, and the largest number of open loops."""
+    found: dict[str, Any] = {"loops": list(sizes), "bodies": [], "open": [], "operations": []}
+    for count in sizes:
+        model, _, holds = make(count)
+        say(f"operations: {model.name}")
+        parents = [0, *(body.parent for body in model.bodies)]
+        found["bodies"].append(len(model.bodies))
+        found["open"].append(loops_of(parents, [(int(hold.name), hold.body) for hold in holds]).most_open)
+        found["operations"].append(sum(as_written(closing(), model, holds).values()))
+    return found
+
+
+def _depth(make: Callable[[int], Model], sizes: Sequence[int], say: Say) -> dict[str, Any]:
+    """Operations on the longest path of each method and in total, as written, and the steps of the assembly."""
+    found: dict[str, Any] = {"links": [], "steps": []}
+    found |= {what: {name: [] for name in PATHS} for what in ("path", "work")}
+    for size in sizes:
+        model = make(size)
+        say(f"depth: {model.name}, {len(model.bodies)} links")
+        found["links"].append(len(model.bodies))
+        for name in PATHS:
+            found["path"][name].append(longest_path(ALGORITHMS[name], model))
+            found["work"][name].append(sum(as_written(ALGORITHMS[name], model).values()))
+        found["steps"].append(steps(ALGORITHMS["assembly"], model).depth)
+    return found
+
+
+def _depth_of_loops(loops: Sequence[int], say: Say) -> dict[str, Any]:
+    """Operations on the longest path with loops."""
+    found: dict[str, Any] = {"loops": list(loops), "path": {"virtual_work": [], "assembly": []}}
+    for count in loops:
+        made = ladder(count)
+        say(f"depth: {made.model.name}")
+        for method, line in found["path"].items():
+            line.append(longest_path(closing(method=method), made.model, made.holds))
+    return found

@@ -1,0 +1,127 @@
+"""The tables of docs/closed-chains.md."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import log
+from typing import Any
+
+from linkwork_lab.reproduce.markdown import METHODS, across, measured_on, table
+
+
+def tables(data: dict[str, Any]) -> dict[str, str]:
+    """The tables, by their places on the page; times only if they were measured."""
+    loops = data["depth_of_loops"]
+    found = {"times": _times(data["times"]["ladder"])} if data["times"] else {}
+    if data.get("in_parallel"):
+        found["in_parallel"] = _in_parallel(data["in_parallel"])
+    return found | {
+        "machine": measured_on(data),
+        "claims": _claims(data),
+        "operations": table(
+            ["operations, as written", "loops", "bodies", "most loops open", "operations", "a loop"],
+            [
+                [name, f"{n:,}", f"{each['bodies'][k]:,}", each["open"][k], f"{total:,}", f"{total / n:,.0f}"]
+                for name, each in data["operations"].items()
+                for k, (n, total) in enumerate(zip(each["loops"], each["operations"], strict=True))
+            ],
+        ),
+        "depth": "\n\n".join(
+            across(
+                f"{name}, links",
+                each["links"],
+                {f"longest path, {METHODS.get(method, method)}": line for method, line in each["path"].items()}
+                | {f"operations, {METHODS.get(method, method)}": line for method, line in each["work"].items()}
+                | {"steps of the assembly (loops)": each["steps"]},
+                ",",
+            )
+            for name, each in data["depth"].items()
+        ),
+        "loops": across(
+            "ladder, loops",
+            loops["loops"],
+            {f"longest path, {METHODS.get(method, method)}": line for method, line in loops["path"].items()},
+            ",",
+        ),
+    }
+
+
+def _claims(data: dict[str, Any]) -> str:
+    """The paper's claims, the results, and whether they agree; times only if they were measured."""
+    operations, depth, loops = data["operations"]["ladder"], data["depth"], data["depth_of_loops"]["path"]["assembly"]
+    costs = zip(pairwise(operations["loops"]), pairwise(operations["operations"]), strict=True)
+    each = {(after - before) / (more - fewer) for (fewer, more), (before, after) in costs}
+    added = {name: found["path"]["assembly"][-1] - found["path"]["assembly"][-2] for name, found in depth.items()}
+    doubles = all(added[name] < found["path"]["assembly"][-2] for name, found in depth.items())
+    told = ", ".join(f"{name} {more:,}" for name, more in added.items())
+    rows = [
+        [
+            "closed chains are future work",
+            "a loop's forces are carried to where its paths meet (Eqs. 6, 7, 21) and eliminated there as a joint's: "
+            + (f"each loop of a ladder costs {each.pop():,.0f} operations" if len(each) == 1 else "not linear"),
+            "does not agree" if each else "done",
+        ],
+        [
+            "the constraint forces of all joints come out on the way",
+            "with loops, too: `lw.constrained_dynamics_and_reactions`",
+            "agrees",
+        ],
+        ["a link has at most three joints, or is split", "any number of joints and of loops on a link", "a better way"],
+        [
+            "parallel computation is future work",
+            f"the last doubling of the links adds to the longest path: {told} operations; of the loops of a ladder "
+            f"{loops[-1] - loops[-2]:,}",
+            "done" if doubles else "does not agree",
+        ],
+        [
+            "structure-varying chains (their reference 7)",
+            "constraints come and go from call to call, without a new model: `examples/catch_and_release.py`",
+            "done",
+        ],
+    ]
+    if data["times"]:
+        rows.insert(0, _dense(data["times"]["ladder"]))
+    return table(["the paper says", "here", ""], rows)
+
+
+def _dense(times: dict[str, Any]) -> list[str]:
+    few, many = times["loops"][-2:]
+    dense, work = times["articulated_body"], times["virtual_work"]
+    power = log(dense[-1] / dense[-2]) / log(many / few)
+    return [
+        "Eq. 7, solved for all loops at once, takes O(N³), which is not acceptable for large chains",
+        f"even with articulated bodies for the tree and one solve for the loops time grows with the power {power:.1f} "
+        f"of the loops from {few} to {many}, where a call takes {dense[-1] / work[-1]:.0f} times as long as by the "
+        "recursion",
+        "agrees" if power > 2.0 else "does not agree",
+    ]
+
+
+def _in_parallel(times: dict[str, Any]) -> str:
+    rows = []
+    for name, each in times.items():
+        for k, links in enumerate(each["links"]):
+            one, lanes, team = (each[form][k] for form in ("articulated_body", "assembly", "assembly_team"))
+            cells = [f"{1e6 * x:,.0f}" for x in (one, lanes, team)]
+            ratio = f"{one / lanes:.2f} / {one / team:.2f}"
+            rows.append([name, f"{links:,}", *cells, ratio, f"{each['difference'][k]:.0e}"])
+    forms = ["articulated body, one lane (µs)", "assembly, all lanes (µs)", "lanes and threads (µs)"]
+    return table(["tree", "links", *forms, "times as fast", "difference"], rows)
+
+
+def _times(times: dict[str, Any]) -> str:
+    rows = []
+    for k, loops in enumerate(times["loops"]):
+        dense, work, alone = (times[name][k] for name in ("articulated_body", "virtual_work", "recursion"))
+        cells = [f"{1e6 * x:,.0f}" for x in (dense, work, alone)]
+        rows.append(
+            [f"{loops:,}", f"{times['bodies'][k]:,}", *cells, f"{dense / work:.3g}", f"{times['difference'][k]:.0e}"]
+        )
+    heading = [
+        "loops",
+        "bodies",
+        "articulated body, loops together (µs)",
+        "virtual work (µs)",
+        "its recursion alone (µs)",
+    ]
+    return table([*heading, "times as fast", "difference"], rows)

@@ -1,0 +1,47 @@
+"""Chains with side branches of length log N: steps and operations, and agreement with articulated-body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwork import mechanisms, random_state
+from linkwork.algorithms import ALGORITHMS, along
+from linkwork_lab.bench.contest import difference
+from linkwork_lab.reproduce.constraint_force.chains import comb
+from linkwork_lab.reproduce.longest_path import longest_path
+from linkwork_lab.reproduce.rounding import interpreted
+from linkwork_lab.reproduce.steps import steps
+
+Say = Callable[[str], None]
+
+
+def branched(sizes: Sequence[int], say: Say) -> dict[str, Any]:
+    """For each length of the main chain, with branches and without: bodies, depth, operations, sequential operations on
+    as many processors as the main chain has links, and on any number; and the difference from the articulated-body
+    algorithm.
+    """
+    found: dict[str, Any] = {"links": list(sizes), "bodies": [], "difference": []}
+    lines: dict[str, Any] = {what: {"branched": [], "plain": []} for what in ("depth", "work", "time", "path")}
+    for n in sizes:
+        say(f"side branches: {n} links")
+        model = comb(n)
+        algorithm = along("constraint_force", n)
+        found["bodies"].append(len(model.bodies))
+        for name, entry, mechanism in (
+            ("branched", algorithm, model),
+            ("plain", ALGORITHMS["constraint_force"], mechanisms.serial_chain(n)),
+        ):
+            cost = steps(entry, mechanism)
+            lines["path"][name].append(longest_path(entry, mechanism))
+            lines["depth"][name].append(cost.depth)
+            lines["work"][name].append(cost.work)
+            lines["time"][name].append(cost.time(n))
+        rng = np.random.default_rng(0)
+        q, v = random_state(model, rng)
+        tau = rng.normal(size=model.nv)
+        ours, theirs = (interpreted(one, model)(q, v, tau) for one in (algorithm, ALGORITHMS["articulated_body"]))
+        found["difference"].append(difference([theirs], [ours]))
+    return found | lines

@@ -1,0 +1,98 @@
+"""The number of operations of an algorithm: as written, and in machine code for one mechanism.
+
+As written, every operation of the algorithm's source counts, even a multiplication by a zero of the geometry: the cost
+of a program that does not know its mechanism, as in the papers. Folded, the mechanism's numbers are constants, and
+operations that they make redundant are removed, as are common subexpressions. Operations that only choose between two
+numbers do not count.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from linkwork import Frame, Model
+from linkwork.algorithms import Algorithm
+from linkwork.inside import Tree, evaluate, operations, size
+
+KINDS = {
+    "add, subtract": ("add", "sub", "neg"),
+    "multiply": ("mul",),
+    "divide": ("div",),
+    "square root": ("sqrt",),
+    "sine, cosine": ("sin", "cos"),
+}
+"""The kinds of operations counted separately, with their names in the intermediate code."""
+
+
+def as_written(algorithm: Algorithm, model: Model, frames: Sequence[Frame] = ()) -> dict[str, int]:
+    """Operations of each kind for one state without external forces, for the given frames."""
+    found: Counter[str] = Counter()
+
+    def number(_: float) -> Counted:
+        return Counted(found)
+
+    arguments = [
+        None if name == "f_ext" else [Counted(found)] * size(space, model, len(frames))
+        for name, space in algorithm.arguments
+    ]
+    evaluate(algorithm, model, arguments, frames, Tree(model, frames, number))
+    return _by_kind(found)
+
+
+def folded(algorithm: Algorithm, model: Model, frames: Sequence[Frame] = ()) -> dict[str, int]:
+    """The same in specialised code, where the mechanism's numbers are constants."""
+    return _by_kind(operations(algorithm, model, frames))
+
+
+def _by_kind(found: Counter[str]) -> dict[str, int]:
+    left = set(found).difference(*KINDS.values(), {"less"})
+    if left:
+        raise KeyError(f"operations of no kind: {sorted(left)}")
+    return {kind: sum(found[name] for name in names) for kind, names in KINDS.items()}
+
+
+class Counted:
+    """A scalar without a value, which counts the operations on it."""
+
+    __slots__ = ("found",)
+
+    def __init__(self, found: Counter[str]) -> None:
+        self.found = found
+
+    def _one(self, kind: str) -> Counted:
+        self.found[kind] += 1
+        return self
+
+    def __add__(self, _: Any) -> Counted:
+        return self._one("add")
+
+    def __sub__(self, _: Any) -> Counted:
+        return self._one("sub")
+
+    def __mul__(self, _: Any) -> Counted:
+        return self._one("mul")
+
+    def __truediv__(self, _: Any) -> Counted:
+        return self._one("div")
+
+    def __neg__(self) -> Counted:
+        return self._one("neg")
+
+    def __lt__(self, _: Any) -> Counted:
+        return self
+
+    __gt__ = __lt__
+
+    def select(self, chosen: Any, _: Any) -> Any:
+        return chosen
+
+    __radd__, __rsub__, __rmul__, __rtruediv__ = __add__, __sub__, __mul__, __truediv__
+
+    def sqrt(self) -> Counted:
+        return self._one("sqrt")
+
+    def elementary(self, names: tuple[str, ...], text: Any, operands: tuple[Any, ...]) -> Any:
+        found = tuple(self._one(name) for name in names)
+        return found[0] if len(found) == 1 else found

@@ -1,0 +1,108 @@
+"""Rounding errors of forward-dynamics methods against 50 digits, over a mechanism's size or over a ratio of its links.
+
+The error is max |q̈ - q̈₅₀| / max |q̈₅₀|, the worst of a few states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwork import Model, random_state
+from linkwork.algorithms import ALGORITHMS, Algorithm
+from linkwork.inside import evaluate
+from linkwork.joints import Revolute
+from linkwork_lab.reproduce.clock import Runner, code_of
+from linkwork_lab.reproduce.truth import exact, relative_error
+
+Array = NDArray[np.float64]
+Say = Callable[[str], None]
+Method = Callable[[Array, Array, Array], Array]
+"""q̈ of one state from q, v and τ."""
+
+HINGES = [Revolute("z"), Revolute("y")]
+"""The joints of a chain that leaves the plane."""
+FEW = 100
+"""Bodies up to which compiling code does not pay off."""
+_BODIES = 3000
+"""Limit on the bodies of all states of a mechanism, if it is not longer: 50 digits take a millisecond or more for each.
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mechanism for each size, or for each ratio of its links, and the distribution of its states."""
+
+    label: str
+    axis: str
+    make: Callable[[float], Model]
+    angles: float | None = None
+    """Hinges within ± this (rad); anywhere if None."""
+    moving: bool = True
+
+
+def lighter(model: Model, bodies: set[int], ratio: float) -> Model:
+    """The model with the inertias of some bodies divided by a ratio."""
+    return replace(
+        model,
+        bodies=tuple(
+            replace(body, inertia=body.inertia.of([x / ratio for x in body.inertia.numbers()])) if k in bodies else body
+            for k, body in enumerate(model.bodies)
+        ),
+    )
+
+
+def errors(
+    case: Case, values: Sequence[float], methods: Callable[[Model], Mapping[str, Method]], states: int, say: Say
+) -> dict[str, Any]:
+    """The worst error of each method at each size or ratio; None where a method was not run or gave a non-finite
+    result.
+
+    ``methods`` returns those to run for a mechanism; ``states`` are fewer on long mechanisms.
+    """
+    found: dict[str, list[float | None]] = {}
+    for place, value in enumerate(values):
+        say(f"rounding: {case.label}, {value:g}")
+        model = case.make(value)
+        worst = _worst(case, model, methods(model), min(states, max(1, _BODIES // len(model.bodies))))
+        for method, error in worst.items():
+            found.setdefault(method, [None] * len(values))[place] = error
+    return {"label": case.label, "axis": case.axis, "values": list(values), "errors": found}
+
+
+def _worst(case: Case, model: Model, methods: Mapping[str, Method], states: int) -> dict[str, float | None]:
+    rng = np.random.default_rng(0)
+    worst: dict[str, float] = dict.fromkeys(methods, 0.0)
+    for _ in range(states):
+        q, v = random_state(model, rng)
+        tau = rng.normal(size=model.nv)
+        if case.angles is not None:
+            q = rng.uniform(-case.angles, case.angles, model.nq)
+        if not case.moving:
+            v = np.zeros(model.nv)
+        (truth,) = exact(ALGORITHMS["articulated_body"], model, [q, v, tau, None])
+        for name, method in methods.items():
+            result = method(q, v, tau)
+            error = relative_error(result.tolist(), truth) if np.isfinite(result).all() else np.inf
+            worst[name] = max(worst[name], error)
+    return {name: error if np.isfinite(error) else None for name, error in worst.items()}
+
+
+def interpreted(algorithm: Algorithm, model: Model) -> Method:
+    """An algorithm without external forces, by the interpreter."""
+
+    def run(q: Array, v: Array, tau: Array) -> Array:
+        (numbers,) = evaluate(algorithm, model, [q.tolist(), v.tolist(), tau.tolist(), None])
+        return np.array(numbers, dtype=np.float64)
+
+    return run
+
+
+def compiled(algorithm: Algorithm, model: Model) -> Method:
+    """The same by rolled machine code, whose results are identical to the last bit."""
+    code = code_of(Runner(algorithm, "rolled"), model)
+    return lambda q, v, tau: code(q[None], v[None], tau[None])[0]

@@ -1,0 +1,14 @@
+"""Yamane and Nakamura's experiments with forward dynamics from the principle of virtual work, and open questions.
+
+swing     Figures 4 and 5: 30-DoF chains that fall from a horizontal start
+times     Figures 6 and 7, and chains of up to tens of thousands of links
+counts    operations of every method by kind, which the paper leaves to future work
+rounding  errors of every method against 50 digits, likewise
+"""
+
+from linkwork_lab.reproduce.virtual_work.measurements import measure
+from linkwork_lab.reproduce.virtual_work.page import tables
+from linkwork_lab.reproduce.virtual_work.plots import draw
+from linkwork_lab.reproduce.virtual_work.summary import summarise
+
+__all__ = ["draw", "measure", "summarise", "tables"]

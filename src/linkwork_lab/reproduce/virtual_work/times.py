@@ -1,0 +1,70 @@
+"""Figures 6 and 7, and chains of many more links than the paper's: time of a state.
+
+Loops stay loops (rolled code) and the mechanism comes in tables, as in a program that does not know its mechanism
+beforehand: the paper's setting. Stars are also timed with unrolled code, which knows the mechanism's numbers and omits
+operations that they make redundant; without splitting it is too long for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from linkwork import Model, mechanisms
+from linkwork.algorithms import ALGORITHMS, STUDIES
+from linkwork_lab.reproduce.clock import Effort, Runner, crossover, race
+
+METHODS = {name: ALGORITHMS[name] for name in ("virtual_work", "unit_vector", "articulated_body")}
+PRINTED = ("virtual_work_unsplit", "unit_vector")
+"""The paper's two lines on serial chains, where nothing needs splitting."""
+ROLLED = {name: Runner(entry, "rolled") for name, entry in METHODS.items()}
+STUDIED = ROLLED | {name: Runner(ALGORITHMS[name], "rolled") for name in STUDIES}
+SPECIALISED = {name: Runner(ALGORITHMS[name], "specialised") for name in (*METHODS, "virtual_work_split")}
+
+Say = Callable[[str], None]
+
+
+def serial_chains(joints: Sequence[int], effort: Effort, say: Say) -> dict[str, Any]:
+    """Figure 6: chains of spherical joints."""
+    models = [mechanisms.serial_chain(n, "spherical") for n in joints]
+    runners = ROLLED | {"virtual_work_unsplit": STUDIED["virtual_work_unsplit"]}
+    return _timed(models, lambda _: runners, effort, say)
+
+
+def stars(ends: Sequence[int], effort: Effort, say: Say) -> dict[str, Any]:
+    """Figure 7: end links on one link."""
+    models = [mechanisms.star(n) for n in ends]
+    return {
+        "rolled": _timed(models, lambda _: STUDIED, effort, say),
+        "specialised": _timed(models, lambda _: SPECIALISED, effort, say),
+    }
+
+
+def long_chains(joints: Sequence[int], unit_vector_up_to: int, effort: Effort, say: Say) -> dict[str, Any]:
+    """Chains of thousands of spherical joints."""
+
+    def runners(model: Model) -> dict[str, Runner]:
+        left = () if len(model.bodies) <= unit_vector_up_to else ("unit_vector",)
+        return {name: runner for name, runner in ROLLED.items() if name not in left}
+
+    return _timed([mechanisms.serial_chain(n, "spherical") for n in joints], runners, effort, say)
+
+
+def _timed(
+    models: Sequence[Model], runners: Callable[[Model], dict[str, Runner]], effort: Effort, say: Say
+) -> dict[str, Any]:
+    rows: list[dict[str, float | None]] = [{} for _ in models]
+    for _ in range(effort.sweeps):
+        for row, model in zip(rows, models, strict=True):
+            say(f"times: {model.name}, {model.nv} degrees of freedom")
+            for name, time in race(model, runners(model), effort.rounds, effort.seconds).items():
+                before = row.get(name)
+                row[name] = time if before is None or time is None else min(before, time)
+    names = {name: None for row in rows for name in row}
+    found = {name: [row.get(name) for row in rows] for name in names}
+    dof = [model.nv for model in models]
+    crossovers = {name: crossover(dof, found["unit_vector"], line) for name, line in found.items() if "work" in name}
+    return {
+        "links": [len(model.bodies) for model in models], "dof": dof, "seconds": found,
+        "crossovers": crossovers,
+    }  # fmt: skip
