@@ -12,9 +12,12 @@ import pinocchio as pin
 import pytest
 
 import linkwork as lw
+from linkwork.compiled import tracing
+from linkwork.dynamics import constrained_derivatives, impacts
 from linkwork.dynamics import held as held_frames
 from linkwork.dynamics.constraint_solvers import JoinedSolver
 from linkwork.dynamics.held import HeldBy, held_by
+from linkwork.engine.plans import traced
 from linkwork.model import Body, Limits, Model
 from linkwork.spatial import Inertia, Mat3, Sym3, Transform, Vec3
 from strategies import Array, close
@@ -510,7 +513,7 @@ def test_a_disc_that_lies_flat_does_not_roll() -> None:
                 call()
 
 
-def test_many_couplings_are_rows_over_velocities(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_couplings_are_rows_over_velocities() -> None:
     """The same as by frames: a chain of couplings, a locked joint, loads, stabilisation; redundant ones."""
     builder = lw.Builder("many")
     solid: dict[str, Any] = {"mass": 1.0, "com": (0.1, 0.05, 0.02), "inertia": (0.1, 0.1, 0.1)}
@@ -531,10 +534,8 @@ def test_many_couplings_are_rows_over_velocities(monkeypatch: pytest.MonkeyPatch
         loose = lw.constrained_dynamics(model, q, v, tau, couplings)
         with pytest.raises(lw.SingularError, match="hold 6 motions, of which only 5 are independent"):
             lw.constrained_dynamics(model, q, v, tau, [*couplings, lw.Coupling("j4", "j0", 1.0)])
-        monkeypatch.setattr(held_frames, "_MOST_PAIRS", 100)
-        model = builder.build()
-        by_frames = lw.constrained_dynamics(model, q, v, tau, couplings, load, 0.1)
-        loose_by_frames = lw.constrained_dynamics(model, q, v, tau, couplings)
+        by_frames = lw.constrained_dynamics_and_reactions(model, q, v, tau, couplings, load, 0.1)[:2]
+        loose_by_frames = lw.constrained_dynamics_and_reactions(model, q, v, tau, couplings)[:2]
     for ours, theirs in ((found, by_frames), (loose, loose_by_frames)):
         for one, other in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-11 * abs(other).max())
@@ -543,3 +544,59 @@ def test_many_couplings_are_rows_over_velocities(monkeypatch: pytest.MonkeyPatch
 def test_constraints_whose_numbers_overflow_are_named() -> None:
     with pytest.raises(lw.SingularError, match="what the constraints gears hold overflows"):
         JoinedSolver("gears", 0.0).solve(np.array([[np.inf]]), np.array([1.0]))
+
+
+def gears(count: int) -> tuple[lw.Model, list[lw.Coupling]]:
+    """A chain whose joints all turn with the first."""
+    model = lw.mechanisms.serial_chain(count + 1, lw.joints.Revolute("y"), link_length=0.2)
+    first, *others = model.joint_names
+    return model, [lw.Coupling(joint, first, 0.5) for joint in others]
+
+
+def test_constraints_of_any_number_are_one_kernel() -> None:
+    """Five couplings hold ten pairs of frames."""
+    model, couplings = gears(5)
+    q, v = lw.random_state(model, 0)
+    found = [lw.impact(model, q, v, couplings) for _ in range(2)]
+    kernels = [law for law in held_by(model, couplings).laws.values() if law.entry is not None]
+    assert len(kernels) == 1
+    with lw.interpreted():
+        np.testing.assert_array_equal(lw.impact(model, q, v, couplings)[0], found[0][0])
+
+
+def test_a_kernel_that_would_be_too_long_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a warning: NumPy joins shorter ones."""
+    monkeypatch.setattr(traced, "MOST_INSTRUCTIONS", 100)
+    monkeypatch.setattr(tracing, "MOST_INSTRUCTIONS", 100)
+    model, couplings = gears(3)
+    q, v = lw.random_state(model, 0, 2)
+    with lw.interpreted():
+        found = lw.impact(model, q, v, couplings)[0]
+        assert not any(law.fits for law in held_by(model, couplings).laws.values())
+        monkeypatch.undo()
+        model, couplings = gears(3)
+        np.testing.assert_allclose(lw.impact(model, q, v, couplings)[0], found, rtol=0, atol=1e-12)
+
+
+def test_only_singular_states_of_a_batch_are_computed_on_floats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stretched arm hardly moves along itself: its kernels pass on such a state, and no other."""
+    arm = lw.mechanisms.serial_chain(2, lw.joints.Revolute("y"), link_length=0.5)
+    held = [lw.PointOnPlane("tip", normal=axis) for axis in "xz"]
+    q, v = np.array([[0.3, 0.5], [0.2, 1e-5], [0.1, -0.7]]), np.ones((3, 2))
+    passed = []
+    for module, name in ((impacts, "_after"), (constrained_derivatives, "_text")):
+        text = getattr(module, name)
+
+        def count(held: HeldBy, q: Array, *rest: Any, text: Any = text) -> Any:
+            passed.append(q.shape)
+            return text(held, q, *rest)
+
+        monkeypatch.setattr(module, name, count)
+    with lw.interpreted():
+        impulses = lw.impact(arm, q, v, held)[1]
+        derivatives = lw.constrained_dynamics_derivatives(arm, q, v, 0.0 * v, held)
+        assert [shape for shape in passed if len(shape) > 1] == [(1, 2), (1, 2)]
+        for k in range(3):
+            np.testing.assert_array_equal(lw.impact(arm, q[k], v[k], held)[1], impulses[k])
+            alone = lw.constrained_dynamics_derivatives(arm, q[k], v[k], 0.0 * v[k], held)
+            np.testing.assert_array_equal(alone.da_dq, derivatives.da_dq[k])

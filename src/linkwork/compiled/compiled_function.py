@@ -23,7 +23,7 @@ from linkwork.compiled.tracing import Shape
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.ir.program import Program, calls, count, text
 from linkwork.engine.mode import current_form, forced, served, setting_of_calls
-from linkwork.engine.plans import Plan, TracedTask, plan_for_trace
+from linkwork.engine.plans import Plan, TracedTask, plan_for_trace, short_plan
 from linkwork.engine.run.direct import Direct
 from linkwork.engine.run.entries import Entry, Holder, held
 from linkwork.engine.trace.replay import replay
@@ -149,6 +149,13 @@ class CompiledFunction(Direct):
     def digest(self) -> str:
         """Of the intermediate code: the same for functions that compute the same."""
         return fingerprint.of_program(self.program)
+
+    @cached_property
+    def fits(self) -> bool:
+        """Whether the program is short enough for machine code."""
+        if (plan := short_plan(self._task)) is not None:
+            self._plans.setdefault("auto", plan)
+        return plan is not None
 
     @cached_property
     def has_loops(self) -> bool:

@@ -33,11 +33,12 @@ def law(
     often: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
     dearer: float = _DEARER,
     planned: Callable[[TracedTask], Plan] | None = None,
+    optional: bool = False,
 ) -> CompiledFunction:
     """A text over arrays for a model. ``what`` must name everything that it depends on besides model and frames.
     Numbers of arguments, by name and place, may ``often`` have these values: code has a shorter program for states in
     which all of them do. It is roughly so many times ``dearer`` than an algorithm alone. A text too long for one kernel
-    is ``planned`` in another way.
+    is ``planned`` in another way; if it is ``optional``, callers compute it otherwise (``CompiledFunction.fits``).
 
     Its results are an array, or a tuple of arrays, of these shapes; NaN in every state if the text divides by something
     that is zero for this model.
@@ -45,7 +46,7 @@ def law(
 
     def program(isomorphic: bool = False) -> Program:
         try:
-            found, _, shaped = trace(name, text, shapes, isomorphic)
+            found, _, shaped = trace(name, text, shapes, isomorphic, gives_up=optional)
         except TracingError as error:
             if not isinstance(error.__cause__, ZeroDivisionError):
                 raise

@@ -15,13 +15,15 @@ from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.passes import eliminate_dead_code
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans.traced import MOST_INSTRUCTIONS
-from linkwork.engine.trace.tracer import Tracer
+from linkwork.engine.trace.tracer import TooLong, Tracer
 from linkwork.errors import LinkworkError, TracingError, excuse, warn_caller, whereabouts
 
 Shape = tuple[int, ...]
 
 _LONG = 5 * MOST_INSTRUCTIONS
 """Instructions of a trace that takes seconds, dead code included: the user hears of it before it ends."""
+_TOO_LONG = 3 * MOST_INSTRUCTIONS
+"""The same, of a trace that is not worth ending: less than two thirds of one prove to be of no use."""
 
 
 def trace(
@@ -30,12 +32,14 @@ def trace(
     parameters: Mapping[str, Shape],
     isomorphic: bool = False,
     warns: bool = True,
+    gives_up: bool = False,
 ) -> tuple[Program, Structure, tuple[Shape, ...]]:
     """The program of a function, the structure of its result, and the shapes of the arrays in it. With ``isomorphic``,
     isomorphic branches of mechanisms get the same instructions, and elementary functions are expanded. It ``warns`` of
-    a long trace before it ends.
+    a long trace before it ends, or ``gives_up`` and raises ``TooLong``.
     """
-    most, warn = (_LONG, lambda: _warn_of_length(name)) if warns else (None, None)
+    most = _TOO_LONG if gives_up else _LONG if warns else None
+    warn = None if gives_up else lambda: _warn_of_length(name)
     tracer = Tracer(expand=isomorphic, isomorphic=isomorphic, most=most, warn=warn)
     arrays: dict[str, TracedArray] = {}
     for k, (key, shape) in enumerate(parameters.items()):
@@ -49,7 +53,7 @@ def trace(
             value = function(**arrays)
         structure, leaves = taken_apart(name, value)
         results = [[number(item) for item in leaf.flat] for leaf in leaves]
-    except LinkworkError:
+    except (LinkworkError, TooLong):
         raise
     except ZeroDivisionError as error:
         raise TracingError(
@@ -61,7 +65,7 @@ def trace(
         cause: BaseException | None = error
         while isinstance(cause, SystemError):  # a loop of NumPy went on after an exception
             cause = cause.__cause__
-        if isinstance(cause, KeyboardInterrupt):
+        if isinstance(cause, KeyboardInterrupt | TooLong):
             raise cause from None
         excuse(error)
         place = whereabouts(error.__traceback__)

@@ -189,8 +189,8 @@ def _found(
     if not isinstance(way[0], str) or way[0] not in METHODS:
         choice("method", way[0], METHODS)
     settings = held.settings(stabilisation, proximal)
-    if _is_compiled(way, held):
-        law = _law(way, held, f_ext is not None, stabilisation is not None, bool(settings[2]))
+    law = held.laws.get((way, f_ext is not None, stabilisation is not None, bool(settings[2])))
+    if law is not None:
         values, fixed = (q, v, tau) if f_ext is None else (q, v, tau, f_ext), (held.placements, settings)
         answer = law.quick(out, *values, *fixed)
         if answer is not None:
@@ -224,9 +224,9 @@ def _checked(
     if not held.constraints:
         free = _driven(model, q_, v_, tau_, f_ext_, way[1])
         return put_into(out, free[0], np.zeros((*batch, 0, 6)), *free[1:], apart=apart)
-    if not _is_compiled(way, held) or current_form() == "rolled":
-        return put_into(out, *_joined(way, held, q_, v_, tau_, f_ext_, stabilised, settings[2]), apart=apart)
     law = _law(way, held, f_ext is not None, stabilisation is not None, bool(settings[2]))
+    if law is None or current_form() == "rolled":
+        return put_into(out, *_joined(way, held, q_, v_, tau_, f_ext_, stabilised, settings[2]), apart=apart)
     values = [q_, v_, tau_, *([] if f_ext_ is None else [f_ext_]), held.placements, settings]
     found, _, fine = law.attempt(values)
     for state in np.flatnonzero(~fine):
@@ -253,11 +253,6 @@ def _joined(
 
 
 # The algorithm, over arrays
-
-
-def _is_compiled(way: Way, held: HeldBy) -> bool:
-    """Whether a single kernel computes the results."""
-    return held.whole or (held.compiled and way == ("articulated_body", None))
 
 
 def _text(way: Way) -> Any:
@@ -300,9 +295,9 @@ def _driven(model: Model, q: Array, v: Array, tau: Array, f_ext: Array | None, f
     return forward_dynamics_and_reactions(model, q, v, tau, f_ext, frame=frame)
 
 
-def _law(way: Way, held: HeldBy, loaded: bool, stabilised: bool, damped: bool) -> CompiledFunction:
-    """The kernel, with or without external forces, stabilisation, and proximal damping."""
-    return held.kept_law((way, loaded, stabilised, damped), lambda: _made(way, held, loaded, stabilised, damped))
+def _law(way: Way, held: HeldBy, loaded: bool, stabilised: bool, damped: bool) -> CompiledFunction | None:
+    """The kernel, with or without external forces, stabilisation, and proximal damping, if there is one."""
+    return held.short_law((way, loaded, stabilised, damped), lambda: _made(way, held, loaded, stabilised, damped))
 
 
 def _made(way: Way, held: HeldBy, loaded: bool, stabilised: bool, damped: bool) -> CompiledFunction:
@@ -320,4 +315,4 @@ def _made(way: Way, held: HeldBy, loaded: bool, stabilised: bool, damped: bool) 
     shapes |= {"placements": held.placements.shape, "settings": (3,)}
     results = [(model.nv,), (len(held.constraints), 6), *([] if way[1] is None else [(len(model.bodies), 6)])]
     what = (held.kinds, loaded, stabilised, damped)
-    return law("constrained_dynamics", text, shapes, results, model, held.frames, what, way)
+    return law("constrained_dynamics", text, shapes, results, model, held.frames, what, way, optional=True)

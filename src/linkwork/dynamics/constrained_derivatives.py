@@ -153,7 +153,10 @@ def _checked(
         loads = [] if f_ext_ is None else [f_ext_]
         found, _, fine = kernel.attempt([q_, v_, tau_, *loads, held.placements, settings])
         if not fine.all():  # on floats, the rank is determined
-            found = _joined(held, q_, v_, tau_, f_ext_, asked)
+            bad = ~fine.reshape(batch)
+            load = None if f_ext_ is None else f_ext_[bad]
+            for array, own in zip(found, _joined(held, q_[bad], v_[bad], tau_[bad], load, asked), strict=True):
+                array[bad] = own
     else:
         found = _joined(held, q_, v_, tau_, f_ext_, asked)
     written: tuple[Array, ...] = put_into(out, *found, apart={"q": q, "v": v, "tau": tau, "f_ext": f_ext})
@@ -168,7 +171,7 @@ def _joined(
 
 
 def _is_whole(held: HeldBy) -> bool:
-    return held.model.nv <= MOST_WHOLE and held.compiled
+    return held.model.nv <= MOST_WHOLE and held.whole
 
 
 def is_chained(held: HeldBy) -> bool:

@@ -10,7 +10,7 @@ are dependent are computed on floats, where the rank is determined and forces th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,9 @@ from linkwork.errors import ArgumentError, SingularError, excuse, shown
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
 from linkwork.spatial.small_matrices import times, transposed
+
+if TYPE_CHECKING:
+    from linkwork.compiled.compiled_function import CompiledFunction
 
 _NAME = "constrained_inverse_dynamics"
 _NOTHING = 1e-8
@@ -84,8 +87,8 @@ def constrained_inverse_dynamics(
     """
     held = held_by(model, constraints)
     mask = None if actuated is None else _mask(model, actuated)
-    if held.whole:
-        law = held.laws.get((_NAME, mask, f_ext is not None)) or _law(held, mask, f_ext is not None)
+    law = held.laws.get((_NAME, mask, f_ext is not None))
+    if law is not None:
         values = (q, v, a) if f_ext is None else (q, v, a, f_ext)
         answer: tuple[Array, Array] | None = law.quick(out, *values, held.placements)
         if answer is not None:
@@ -103,7 +106,8 @@ def constrained_inverse_dynamics(
     idle, apart = _idle(model, mask), {"q": q, "v": v, "a": a, "f_ext": f_ext}
     if any(map(is_traced, (q_, v_, a_, load_))):
         return _forces(held, idle, q_, v_, a_, load_, held.placements)
-    if not held.whole or current_form() == "rolled":
+    law = _law(held, mask, f_ext is not None)
+    if law is None or current_form() == "rolled":
         return put_into(out, *_forces(held, idle, q_, v_, a_, load_, held.placements), apart=apart)
     (tau, wrenches), _, fine = law.attempt([q_, v_, a_, *([] if load_ is None else [load_]), held.placements])
     if not fine.all():
@@ -212,10 +216,10 @@ def _check(held: HeldBy, idle: Any, needed: Array, states: Any, missing: Array |
     )
 
 
-def _law(held: HeldBy, mask: bytes | None, loaded: bool) -> Any:
-    """The kernel for these motors."""
+def _law(held: HeldBy, mask: bytes | None, loaded: bool) -> CompiledFunction | None:
+    """The kernel for these motors, if there is one."""
 
-    def make() -> Any:
+    def make() -> CompiledFunction:
         from linkwork.compiled.law import law
 
         model, idle = held.model, _idle(held.model, mask)
@@ -228,6 +232,6 @@ def _law(held: HeldBy, mask: bytes | None, loaded: bool) -> Any:
             shapes["f_ext"] = (len(model.bodies), 6)
         shapes["placements"] = held.placements.shape
         results = [(model.nv,), (len(held.constraints), 6)]
-        return law(_NAME, text, shapes, results, model, held.frames, held.kinds, idle.tolist())
+        return law(_NAME, text, shapes, results, model, held.frames, held.kinds, idle.tolist(), optional=True)
 
-    return held.kept_law((_NAME, mask, loaded), make)
+    return held.short_law((_NAME, mask, loaded), make)

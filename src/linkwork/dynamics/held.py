@@ -35,11 +35,6 @@ from linkwork.spatial.small_matrices import inverse, matrix_of, motion_cross, mo
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
 
-_MOST_COUPLED = 20
-"""Bodies up to which one kernel is compiled for many couplings; it includes the response to each coupling force."""
-_MOST_PAIRS = 8
-"""Pairs of frames up to which one kernel is compiled; a coupling has two."""
-
 
 class AtGrips(NamedTuple):
     """All grips at once, along axis -2, or -3 of a matrix: the placement of a relative to where it is held (..., 4, 4),
@@ -190,7 +185,7 @@ class HeldBy:
         holds: pairs (constraint, body) for every body that a constraint holds; the first of each is not the world.
         hold_frames: the holds as frames; those of one constraint have the same name.
         first_holds: the index of the first hold of each constraint.
-        whole: whether one kernel computes everything for constraints on frames; compiled: the same, or for couplings.
+        whole: whether one kernel computes everything, if its text is short enough (``CompiledFunction.fits``).
         couplings: the constraints as rows over joint velocities, if all are couplings; else None.
         problems: cache of other problems with these constraints (``dynamics.loops``).
     """
@@ -222,10 +217,8 @@ class HeldBy:
             else:
                 bodies = dict.fromkeys(self.bodies[end] for end in ends[0])
                 self.holds += [(numbers[0], body) for body in sorted(bodies, key=lambda body: not body)]
-        few = len(flat) <= _MOST_PAIRS
         self.couplings = as_couplings(model, constraints) if flat else None
-        self.whole = len(flat) > 0 and few and len(model.bodies) <= MOST_BODIES
-        self.compiled = self.whole or (self.couplings is not None and len(model.bodies) <= _MOST_COUPLED)
+        self.whole = len(flat) > 0 and len(model.bodies) <= MOST_BODIES
         self.hold_frames = tuple(Frame(str(number), body, Transform.identity()) for number, body in self.holds)
         of_holds = [number for number, _ in self.holds]
         self.first_holds = [of_holds.index(number) for number in range(len(constraints))]
@@ -288,6 +281,13 @@ class HeldBy:
         if found is None:
             found = self.laws[key] = make()
         return found
+
+    def short_law(self, key: Any, make: Callable[[], CompiledFunction]) -> CompiledFunction | None:
+        """The same, or None if it would be too long, or the mechanism has too many bodies. It may be traced to tell, so
+        not while another function is.
+        """
+        found = self.kept_law(key, make) if self.whole else None
+        return found if found is not None and found.fits else None
 
     @property
     def kinds(self) -> tuple[object, ...]:

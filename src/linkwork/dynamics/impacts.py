@@ -79,8 +79,9 @@ def impact(
     held = held_by(model, constraints)
     settings = held.settings(None, proximal)
     damped = bool(settings[2])
-    if held.whole:
-        law, fixed = _law(held, damped), (held.placements, settings)
+    law = held.laws.get((_NAME, damped))
+    if law is not None:
+        fixed = held.placements, settings
         answer: tuple[Array, Array] | None = law.quick(out, q, v, *fixed)
         if answer is not None:
             table, choices = model._memo.quick, (proximal, constraints)
@@ -96,19 +97,18 @@ def impact(
     damping = float(settings[2])
     if is_traced(q_) or is_traced(v_):
         return _after(held, q_, v_, held.placements, TracedSolver(held.name, damping, _NAME))
-    joined = JoinedSolver(held.name, damping, _NAME)
-    if not held.whole or current_form() == "rolled":
+    joined, law = JoinedSolver(held.name, damping, _NAME), _law(held, damped)
+    if law is None or current_form() == "rolled":
         return put_into(out, *_after(held, q_, v_, held.placements, joined), apart={"q": q, "v": v})
-    (after, impulses), _, fine = _law(held, damped).attempt([q_, v_, held.placements, settings])
+    (after, impulses), _, fine = law.attempt([q_, v_, held.placements, settings])
     if not fine.all():  # on floats, an error says why there is no result
         bad = ~fine.reshape(batch)
-        for found, other in zip((after, impulses), _after(held, q_, v_, held.placements, joined), strict=True):
-            found[bad] = other[bad]
+        after[bad], impulses[bad] = _after(held, q_[bad], v_[bad], held.placements, joined)
     return put_into(out, after, impulses, apart={"q": q, "v": v})
 
 
-def _law(held: HeldBy, damped: bool) -> CompiledFunction:
-    """The kernel, with or without proximal damping."""
+def _law(held: HeldBy, damped: bool) -> CompiledFunction | None:
+    """The kernel, with or without proximal damping, if there is one."""
 
     def make() -> CompiledFunction:
         from linkwork.compiled.law import law
@@ -120,9 +120,9 @@ def _law(held: HeldBy, damped: bool) -> CompiledFunction:
         model = held.model
         shapes = {"q": (model.nq,), "v": (model.nv,), "placements": held.placements.shape, "settings": (3,)}
         results = [(model.nv,), (len(held.constraints), 6)]
-        return law(_NAME, text, shapes, results, model, held.frames, held.kinds, damped)
+        return law(_NAME, text, shapes, results, model, held.frames, held.kinds, damped, optional=True)
 
-    return held.kept_law((_NAME, damped), make)
+    return held.short_law((_NAME, damped), make)
 
 
 # The algorithm, over arrays

@@ -112,7 +112,7 @@ class Problem(ABC):
 
     def solved(self, q0: Array, *given: Array) -> tuple[Array, Array, Array]:
         """The same for rows of configurations: by the kernel, or on arrays of floats."""
-        if not self.is_compiled or not self.coordinates.v:
+        if not self.is_compiled or not self.coordinates.v or not self.law.fits:
             return self.text(q0, *given, batch=1)
         served: tuple[Array, Array, Array] | None = self.law.quick(None, q0, *given)
         if served is not None:
@@ -135,4 +135,5 @@ class Problem(ABC):
             return self.text(*values.values())
 
         results: list[Shape] = [(self.model.nq,), (groups,), ()]
-        return law(self.name, text, shapes, results, self.model, self.frames, (*self.what, self.posture))
+        what = (*self.what, self.posture)
+        return law(self.name, text, shapes, results, self.model, self.frames, what, optional=True)

@@ -57,14 +57,16 @@ def warn_of_errors(
 def _errors(held: HeldBy, q: Array) -> Array:
     """The errors (n, constraints) of the states: by compiled code for many states, if there are loops."""
     loops = not all(isinstance(constraint, Coupling) for constraint in held.constraints)
-    if loops and held.whole and len(q) >= _MANY and current_form() != "interpreted":
+    if loops and len(q) >= _MANY and current_form() != "interpreted":
         make = lambda: law(  # noqa: E731
             "errors_of_constraints", lambda **given: _text(held, given["q"], given["placements"]),
             {"q": (held.model.nq,), "placements": held.placements.shape}, [(len(held.constraints),)], held.model,
-            held.frames, held.kinds,
+            held.frames, held.kinds, optional=True,
         )  # fmt: skip
-        (found,), _, _ = held.kept_law("errors", make).attempt([q, held.placements])
-        return found
+        kernel = held.short_law("errors", make)
+        if kernel is not None:
+            (found,), _, _ = kernel.attempt([q, held.placements])
+            return found
     if not loops:
         return np.asarray(_text(held, q, held.placements), dtype=np.float64)
     with interpreted():

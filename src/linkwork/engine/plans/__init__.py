@@ -6,8 +6,25 @@ state of a long chain over lanes and threads). ``planner`` is the one place that
 """
 
 from linkwork.engine.plans.plan import Plan
-from linkwork.engine.plans.planner import MOST_BODIES, code_for_trace, form_of, plan_for, plan_for_trace
+from linkwork.engine.plans.planner import (
+    MOST_BODIES,
+    code_for_trace,
+    form_of,
+    plan_for,
+    plan_for_trace,
+    short_plan,
+)
 from linkwork.engine.plans.task import Task
 from linkwork.engine.plans.traced import TracedTask
 
-__all__ = ["MOST_BODIES", "Plan", "Task", "TracedTask", "code_for_trace", "form_of", "plan_for", "plan_for_trace"]
+__all__ = [
+    "MOST_BODIES",
+    "Plan",
+    "Task",
+    "TracedTask",
+    "code_for_trace",
+    "form_of",
+    "plan_for",
+    "plan_for_trace",
+    "short_plan",
+]

@@ -118,6 +118,18 @@ def _callees(task: TracedTask, cpu: tuple[str, str] | None, lanes: int | None) -
     return found
 
 
+def short_plan(task: TracedTask) -> Plan | None:
+    """The plan of a traced program that is short enough for machine code, or has it on disk; None if it is too long."""
+    from linkwork.engine.trace.tracer import TooLong
+
+    with jit.lock:
+        try:
+            plan = code_for_trace(task)
+            return None if plan.excess else plan
+        except TooLong:
+            return None
+
+
 def _chain(algorithm: Algorithm, model: Model) -> bool:
     """Whether the algorithm has a segmented text, and the chain is long enough."""
     if algorithm.segmented is None:
