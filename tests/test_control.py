@@ -570,3 +570,38 @@ def test_the_example_of_the_page_runs() -> None:
     exec(page.split("```python\n")[1].split("```")[0], names)
     hand = lw.forward_kinematics(names["person"], names["motion"].q[-1], ["left_hand"])[0, :3, 3]
     assert abs(hand - names["here"] - 0.2).max() < 1e-4
+
+
+def test_laws_of_many_bodies_are_compiled_and_traced() -> None:
+    """Their kernels call code with loops."""
+    chain = lw.mechanisms.serial_chain(51, [lw.joints.Revolute("z"), lw.joints.Revolute("y")], link_length=0.1)
+    controller = lw.control.PDPlusGravity(chain, lw.neutral(chain))
+    inside = lw.compile(lambda q, v: controller.torque(0.0, q, v), q=chain.nq, v=chain.nv)
+    q, v = lw.random_state(chain, 0)
+    with lw.interpreted():
+        by_floats = controller._by_floats(0.0, q, v)
+        for torque in (controller.torque(0.0, q, v), inside(q, v)):
+            np.testing.assert_allclose(torque, by_floats, rtol=0, atol=1e-12 * abs(by_floats).max())
+
+
+def test_a_batch_with_a_singular_state_runs_the_law_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once by the builtin, and once to see which states are singular."""
+    arm = lw.mechanisms.serial_chain(2, lw.joints.Revolute("y"), link_length=0.5)
+    reach = Task(lw.Point("tip", axes="position"), [0.5, 0.0, 0.5])
+    controller = OperationalSpaceController(arm, [reach])
+    q, v = np.array([[0.3, 0.5], [0.4, 0.6], [0.1, -0.7]]), np.zeros((3, 2))
+    controller.torques(0.0, q, v)
+    assert controller._law is not None
+    law, runs = controller._law._known.law, []
+    for name, own in (("quick", law.quick), ("attempt", law.attempt)):
+
+        def run(*given: Any, name: str = name, own: Any = own) -> Any:
+            runs.append(name)
+            return own(*given)
+
+        monkeypatch.setattr(law, name, run)
+    controller.torques(0.0, q, v)
+    assert runs == ["quick"]
+    q[1, 1] = 0.0
+    controller.torques(0.0, q, v)
+    assert runs == ["quick", "quick", "attempt"]

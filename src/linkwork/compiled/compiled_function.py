@@ -114,7 +114,7 @@ class CompiledFunction(Direct):
         if self.quick is _nothing:
             return None
         plain = all_converted(values, out)
-        same = all(new is old for new, old in zip(plain, values, strict=True))
+        same = all(new is old or type(old) is float for new, old in zip(plain, values, strict=True))
         return None if same else self.quick(out, *plain)
 
     def __repr__(self) -> str:

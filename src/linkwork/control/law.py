@@ -24,7 +24,6 @@ from linkwork.control.goals import one_state
 from linkwork.control.references import Reference, Sample, form_of
 from linkwork.dynamics.arguments import Array, as_batch, as_frames
 from linkwork.engine.mode import current_form
-from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.plans.task import moved
 from linkwork.errors import TracingError, warn_caller
 from linkwork.model.model import Model, Point
@@ -90,7 +89,6 @@ class ControlLaw:
         self._forms: list[type[Reference]] = []
         self._sizes: list[int] = []
         self._known = _NOTHING
-        self.exists = len(model.bodies) <= MOST_BODIES
 
     def served(self, t: float | Array, q: Array, v: Array, out: Array | None = None) -> Array | None:
         """Joint forces (..., nv) in one state or a batch, at one time or at several of one interval; None where the
@@ -103,16 +101,13 @@ class ControlLaw:
                     break
             else:
                 answer: Array | None = law.quick(out, t, q, v, *fixed)
-                if answer is None:
-                    answer = law.converted(out, t, q, v, *fixed)
-                if answer is not None:
-                    return answer
+                return law.converted(out, t, q, v, *fixed) if answer is None else answer
         times = np.asarray(t, dtype=np.float64)
         found = self._now(float(times.min(initial=inf)))
         if found is None or (times.ndim and not float(times.max(initial=-inf)) < found.end):
             return None
-        answer = found.law.served(out, t, q, v, *found.fixed)
-        return answer
+        served: Array | None = found.law.served(out, t, q, v, *found.fixed)
+        return served
 
     def attempt(self, t: float, q: Array, v: Array) -> Array | None:
         """The same for one state, of checked arguments; None where there is no kernel, or the state is singular."""
@@ -171,7 +166,7 @@ class ControlLaw:
 
     def _now(self, t: float) -> _Known | None:
         """The kernel and its arguments at this time."""
-        if not self.exists or not isfinite(t):
+        if not isfinite(t):
             return None
         places = [*self._references, *self._settings(), *self._owners]
         watched = [(owner, name, getattr(owner, name)) for owner, name in places]
@@ -264,7 +259,7 @@ class CompiledController(ABC):
         """Joint forces (nv,), N or N m, at time t (s) in the state q (nq,), v (nv,)."""
         law = self._law
         if type(q) is TracedArray or type(v) is TracedArray:
-            if law is None or not law.exists:
+            if law is None:
                 raise TracingError(f"this {type(self).__name__} has no compiled law, so it cannot be traced")
             return law.traced(t, q, v)
         found = None if law is None else law.served(t if type(t) is float else real(t), q, v)  # type: ignore[arg-type]

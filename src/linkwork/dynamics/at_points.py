@@ -191,7 +191,7 @@ class Answer:
         self.fixed = (np.array(asked.offsets),) if asked.offsets else ()
         self.law: CompiledFunction | None = None
         nv, rows = asked.model.nv, self.rows
-        if rows and asked.specialised and (nv + rows) * rows * rows <= _MOST_PRODUCTS:
+        if rows and (nv + rows) * rows * rows <= _MOST_PRODUCTS:
             self.law = self._kept_law()
 
     def quick(self, asked: tuple[Any, ...], out: Any, *values: Any, fixed: Sequence[Array] = ()) -> Any:

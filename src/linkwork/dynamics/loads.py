@@ -17,7 +17,6 @@ from linkwork.dynamics.arguments import Array, Asked, as_array, as_frames, check
 from linkwork.dynamics.inversion import MOST_POINTS
 from linkwork.dynamics.kinematics import forward_kinematics
 from linkwork.engine.mode import current_form
-from linkwork.engine.plans import MOST_BODIES
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
 from linkwork.spatial import Force, Mat3, Transform, Vec3
@@ -90,13 +89,11 @@ def external_wrench(
 
 
 def _law(asked: Asked, reference: str) -> CompiledFunction | None:
-    """The kernel for wrenches at these points, with their offsets, if any, as the last argument; None for many points
-    or many bodies.
-    """
+    """The kernel for wrenches at these points, whose offsets, if any, are the last argument; None for many points."""
     try:
         return asked.answers[external_wrench, reference]
     except KeyError:
-        few = 0 < len(asked.frames) <= MOST_POINTS and len(asked.model.bodies) <= MOST_BODIES
+        few = 0 < len(asked.frames) <= MOST_POINTS
         asked.answers[external_wrench, reference] = found = _made(asked, reference) if few else None
         return found
 
