@@ -304,9 +304,7 @@ class CompiledFunction(Direct):
         return SingularError(f"{self.name}: the result is not finite")
 
     def _said_of(self, values: Sequence[Any], batch: tuple[int, ...], state: tuple[int, ...]) -> str:
-        """The problem, if any, that a solver inside gives up in a state, or the error of ours that the function itself
-        raises when called with its arrays.
-        """
+        """The problem that a solver gives up in a state, or the error of ours that the function itself raises, if any."""
         given = {
             key: np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (*batch, *shape))[state])
             for (key, shape), value in zip(self.shapes.items(), values, strict=True)

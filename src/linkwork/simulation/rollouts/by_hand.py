@@ -1,6 +1,4 @@
-"""Rollouts with the time loop in Python: a policy over the whole batch, or a law beside constraints or contacts of many
-bodies.
-"""
+"""Rollouts with the time loop in Python: a policy over the whole batch, or a law beside contacts of many bodies."""
 
 from __future__ import annotations
 

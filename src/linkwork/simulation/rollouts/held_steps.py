@@ -1,9 +1,8 @@
-"""Steps with constraints or contacts for mechanisms whose code has loops: in Python, for all trajectories at once."""
+"""Steps with contacts for mechanisms whose code has loops: in Python, for all trajectories at once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,13 +11,10 @@ from numpy.typing import NDArray
 from linkwork.algorithms import step_forces
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import call
-from linkwork.dynamics.constrained import constrained_dynamics
 from linkwork.dynamics.contact.law import touching
 from linkwork.dynamics.contact.many_bodies import ManyBodies
-from linkwork.dynamics.kinematics import integrate
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import LinkworkError
-from linkwork.model.rotors import with_rotors
 from linkwork.simulation.contact_steps import moved
 
 if TYPE_CHECKING:
@@ -51,10 +47,7 @@ def advance(job: Job, state: Sequence[Array], into: Sequence[Array], first: int,
 def _moved(job: Job, q: Array, v: Array, a: Array, dt: float) -> tuple[Array, Array]:
     """The states one step later; NaN where they do not exist."""
     try:
-        if job.extras.contacts is not None:
-            return moved(job.model, q, v, a, dt)
-        end = v + dt * a
-        return integrate(job.model, q, dt * end), end
+        return moved(job.model, q, v, a, dt)
     except LinkworkError:  # raised for one of the states
         if len(q) == 1:
             return np.full_like(q, np.nan), np.full_like(v, np.nan)
@@ -65,34 +58,28 @@ def _moved(job: Job, q: Array, v: Array, a: Array, dt: float) -> tuple[Array, Ar
 def answers(
     job: Job, rows: Mapping[str, Array], q: Array, v: Array, last: Array | None = None
 ) -> tuple[Array, Array, Array]:
-    """Accelerations (n, nv) over a step from n states, driving forces, and the constraint wrenches (n, k, 6), none with
-    contacts; accelerations that do not exist are NaN. ``rows`` are parts of the step, (n or 1, numbers). With contacts,
-    the ``last`` accelerations (n, nv) are the warm start and are overwritten.
+    """Accelerations (n, nv) over a step from n states, driving forces, and no constraint wrenches (n, 0, 6);
+    accelerations that do not exist are NaN. ``rows`` are parts of the step, (n or 1, numbers). The ``last``
+    accelerations (n, nv) are the warm start and are overwritten.
     """
     model, dt = job.model, float(job.parts["dt"][0, 0, 0])
     algorithm = step_forces(rows)
     values = {name: rows[name].reshape((-1, *SPACES[space].shape(model, 0))) for name, space in algorithm.arguments[3:]}
-    force, rotors, drive = call(algorithm, model, [q, v, dt, *values.values()])
+    force, _, drive = call(algorithm, model, [q, v, dt, *values.values()])
     f_ext = np.broadcast_to(values["f_ext"], (len(q), len(model.bodies), 6)) if "f_ext" in values else None
-    touched = job.extras.contacts is not None
-    alike = touched or bool((rotors == rotors[0]).all())
-    groups = [slice(None)] if alike else [slice(k, k + 1) for k in range(len(q))]
-    a, wrenches = np.full_like(v, np.nan), np.zeros((len(q), 0 if touched else len(job.extras.constraints), 6))
+    groups, a = [slice(None)], np.full_like(v, np.nan)
     while groups:
         some = groups.pop()
         loads = None if f_ext is None else f_ext[some]
         try:
-            if touched:
-                drag = dt * np.broadcast_to(values["damping"], v.shape)[some] if "damping" in values else None
-                start = np.zeros_like(v[some]) if last is None else last[some]
-                found, a[some] = _touched(job).over_step(q[some], v[some], force[some], loads, dt, drag, start)
-                start[...] = found
-            else:
-                a[some], wrenches[some] = _held(job, rotors[some][0], q[some], v[some], force[some], loads)
+            drag = dt * np.broadcast_to(values["damping"], v.shape)[some] if "damping" in values else None
+            start = np.zeros_like(v[some]) if last is None else last[some]
+            found, a[some] = _touched(job).over_step(q[some], v[some], force[some], loads, dt, drag, start)
+            start[...] = found
         except LinkworkError:
             if len(q[some]) > 1:  # raised for one of the states
                 groups = [slice(k, k + 1) for k in range(len(q))]
-    return a, drive, wrenches
+    return a, drive, np.zeros((len(q), 0, 6))
 
 
 def _touched(job: Job) -> ManyBodies:
@@ -103,15 +90,5 @@ def _touched(job: Job) -> ManyBodies:
     return found
 
 
-def _held(job: Job, rotors: Array, q: Array, v: Array, force: Array, f_ext: Array | None) -> tuple[Array, Array]:
-    """Accelerations and wrenches of states with the same armature, that of damping included."""
-    extras, solved = job.extras, _with_rotors(job.model, tuple(rotors.tolist()))
-    return constrained_dynamics(solved, q, v, force, extras.constraints, f_ext, extras.stabilisation, extras.proximal)
-
-
 def _finite(array: Array) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(array).all(axis=1))
-
-
-_with_rotors = lru_cache(maxsize=100)(with_rotors)
-"""Returns the same object for the same arguments, as code is kept with the model."""
