@@ -230,3 +230,12 @@ def test_bad_joints_and_bases_say_so() -> None:
     with pytest.raises(lw.ArgumentError, match="'star' has no floating base; these have: serial_chain, humanoid"):
         lw.mechanisms.by_name("star:3", floating_base=True)
     assert lw.mechanisms.by_name("humanoid", floating_base=True).nv == 30
+
+
+def test_bad_sizes_of_uniform_bodies_are_named() -> None:
+    with pytest.raises(lw.ArgumentError, match="mass must be a number of 0 or more, not -1.0"):
+        lw.mechanisms.ball(-1.0, 0.1)
+    with pytest.raises(lw.ArgumentError, match=r"size must be 3 number\(s\)"):
+        lw.mechanisms.box(1.0, [1.0, 2.0])
+    with pytest.raises(lw.ArgumentError, match="along must be one of 'x', 'y', 'z'"):
+        lw.mechanisms.rod(1.0, 1.0, 0.1, along="w")

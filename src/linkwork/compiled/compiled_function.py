@@ -304,7 +304,7 @@ class CompiledFunction(Direct):
         return SingularError(f"{self.name}: the result is not finite")
 
     def _said_of(self, values: Sequence[Any], batch: tuple[int, ...], state: tuple[int, ...]) -> str:
-        """The problem that a solver gives up in a state, or the error of ours that the function itself raises, if any."""
+        """The problem that a solver gives up in a state, or the error of ours that the function raises."""
         given = {
             key: np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (*batch, *shape))[state])
             for (key, shape), value in zip(self.shapes.items(), values, strict=True)
@@ -316,8 +316,7 @@ class CompiledFunction(Direct):
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                if self._function is not None:
-                    self._function(**given)
+                _ = None if self._function is None else self._function(**given)
         except LinkworkError as error:
             return f"Called with arrays, it says: {error}"
         except Exception as error:  # whatever a user's function raises
@@ -345,8 +344,8 @@ class CompiledFunction(Direct):
         by_code = _nothing if self.holder is None else partial(served(), self.holder)
         has_answers = type(plan).answer is not Plan.answer
         self.quick = partial(_by_code_or_python, by_code, plan.answer) if has_answers else by_code
-        structure = None if self._flat else nested(self._structure)
-        self.serve_directly(self.holder, setting_of_calls()[0], self._names, structure)
+        nest = None if self._flat else nested(self._structure)
+        self.serve_directly(self.holder, setting_of_calls()[0], self._names, nest)
 
     # While another function is traced
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import cycle, islice
 from typing import Any
 
-from linkwork.arguments import integer, is_listed, positive
+from linkwork.arguments import choice, integer, is_listed, not_negative, positive, several
 from linkwork.errors import ArgumentError, shown, suggestion
 from linkwork.joints import KINDS, Joint
 from linkwork.memory import check_memory
@@ -17,17 +17,19 @@ MOST_LINKS = 10**7
 """More links than fit in memory: each takes some 2 kB."""
 
 
+LARGEST = 1e100
+"""A length (m) or a mass (kg) of which products are finite."""
 _BYTES = 1000.0  # least memory per link
 
 
-def joints(choice: JointChoice, count: int) -> list[Joint]:
+def joints(chosen: JointChoice, count: int) -> list[Joint]:
     """``count`` joints of the chosen type or types."""
-    several = [choice] if isinstance(choice, str | Joint) else choice
-    if not is_listed(several) or isinstance(several, range):
-        raise ArgumentError(f"joint must be a kind, a joint or several of these, not {shown(choice)}")
-    if not several:
+    kinds = [chosen] if isinstance(chosen, str | Joint) else chosen
+    if not is_listed(kinds) or isinstance(kinds, range):
+        raise ArgumentError(f"joint must be a kind, a joint or several of these, not {shown(chosen)}")
+    if not kinds:
         raise ArgumentError("joint must be a kind, a joint or several of these, not an empty sequence")
-    return list(islice(cycle([_joint(one) for one in several]), count))
+    return list(islice(cycle([_joint(one) for one in kinds]), count))
 
 
 def rod(mass: float, length: float, radius: float, along: str = "x") -> tuple[float, float, float]:
@@ -44,6 +46,8 @@ def rod(mass: float, length: float, radius: float, along: str = "x") -> tuple[fl
         >>> lw.mechanisms.rod(12.0, 1.0, 0.0)
         (0.0, 1.0, 1.0)
     """
+    mass, length, radius = _size("mass", mass), _size("length", length), _size("radius", radius)
+    choice("along", along, ("x", "y", "z"))
     axial, across = 0.5 * mass * radius**2, mass * (3.0 * radius**2 + length**2) / 12.0
     return tuple(axial if axis == along else across for axis in "xyz")  # type: ignore[return-value]
 
@@ -60,7 +64,8 @@ def box(mass: float, size: Sequence[float]) -> tuple[float, float, float]:
         >>> lw.mechanisms.box(12.0, (1.0, 2.0, 3.0))
         (13.0, 10.0, 5.0)
     """
-    x, y, z = (edge**2 for edge in size)
+    mass = _size("mass", mass)
+    x, y, z = (_size("an edge of size", edge) ** 2 for edge in several("size", size, 3))
     return mass * (y + z) / 12.0, mass * (x + z) / 12.0, mass * (x + y) / 12.0
 
 
@@ -76,12 +81,21 @@ def ball(mass: float, radius: float) -> tuple[float, float, float]:
         >>> lw.mechanisms.ball(5.0, 1.0)
         (2.0, 2.0, 2.0)
     """
+    mass, radius = _size("mass", mass), _size("radius", radius)
     return (0.4 * mass * radius**2,) * 3
+
+
+def _size(what: str, value: Any) -> float:
+    """A length (m) or a mass (kg), which may be 0, whose products are finite."""
+    number = not_negative(what, value)
+    if number > LARGEST:
+        raise ArgumentError(f"{what} must be at most {LARGEST:g}, not {shown(value)}")
+    return number
 
 
 def extent(what: str, value: Any) -> float:
     """A length (m) or a mass (kg), whose products are finite."""
-    return positive(what, value, most=1e100)
+    return positive(what, value, most=LARGEST)
 
 
 def whole(what: str, value: Any) -> int:
