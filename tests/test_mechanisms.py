@@ -233,7 +233,7 @@ def test_bad_joints_and_bases_say_so() -> None:
 
 
 def test_bad_sizes_of_uniform_bodies_are_named() -> None:
-    with pytest.raises(lw.ArgumentError, match="mass must be a number of 0 or more, not -1.0"):
+    with pytest.raises(lw.ArgumentError, match=r"mass must be a number of 0 or more, not -1\.0"):
         lw.mechanisms.ball(-1.0, 0.1)
     with pytest.raises(lw.ArgumentError, match=r"size must be 3 number\(s\)"):
         lw.mechanisms.box(1.0, [1.0, 2.0])
