@@ -45,15 +45,15 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from linkwork.bench.cases import CASES, States
-from linkwork.bench.machine import machine
-from linkwork.bench.report import duration
-from linkwork.reproduce.closed_chains.ladders import ladder
 
 import linkwork as lw
 from linkwork.algorithms import CLOSING
-from linkwork.bench import pages, standard
 from linkwork.control import ComputedTorque, HeldObject, PDPlusGravity, Support, WholeBodyController
+from linkwork_lab.bench import pages, standard
+from linkwork_lab.bench.cases import CASES, States
+from linkwork_lab.bench.machine import machine
+from linkwork_lab.bench.report import duration
+from linkwork_lab.reproduce.closed_chains.ladders import ladder
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 JUMP, NEAR, AGAIN = 2.0, 1.25, 3

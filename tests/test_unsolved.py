@@ -64,8 +64,11 @@ def test_stops_that_are_not_solved_for_are_said(loops: bool, monkeypatch: pytest
     q, v, plane = near_limits(model, 40)
     monkeypatch.setattr(stops, "MOST_ROUNDS", 1)
     given: dict[str, Any] = {"dt": 2e-3, "steps": 3, "joint_limits": True, "constraints": [plane] if loops else ()}
-    with pytest.raises(lw.SimulationError, match=rf"trajectory \[\d+\] .* in step 1 \(t = 0.002 s\): {STOPS}"):
+    with pytest.raises(
+        lw.SimulationError, match=rf"trajectory \[\d+\] .* in step 1 \(t = 0.002 s\): {STOPS}"
+    ) as lost_one:
         lw.rollout(model, q, v, **given)
+    assert lost_one.value.time == 0.002 and lost_one.value.joint in model.joint_names
     kept = lw.rollout(model, q, v, diverged="nan", **given)
     lost = ~np.isfinite(kept.q[:, -1]).all(axis=1)
     assert lost.any() and not lost.all() and np.isnan(kept.v[lost, -1]).all()

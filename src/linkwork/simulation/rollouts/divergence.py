@@ -68,7 +68,11 @@ def reason_of(job: Job) -> str:
     with unsolved() as problems, suppress(LinkworkError, ArithmeticError):
         replace(job, engine="interpreted").run(job.buffers(), 1)
     if problems:
-        return f"{', and '.join(problems)}. Try a smaller dt"
+        fastest = int(abs(v).argmax())
+        return (
+            f"{', and '.join(problems)}; joint {joint_of(job.model, fastest)!r} is the fastest, at "
+            f"{v[fastest]:.3g} rad/s or m/s. Try a smaller dt"
+        )
     if extras.law is not None:
         rows = [job.parts[name][0, 0].reshape(shape) for name, shape in job.shapes.items() if name.startswith("law_")]
         try:
