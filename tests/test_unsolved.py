@@ -144,3 +144,14 @@ def test_a_joint_that_rests_at_its_stop_up_to_rounding_is_solved_for() -> None:
     q[:, 1:4], q[:, 4:], v[:, 1:4], v[:, 4:] = bent, -bent, speed, -speed
     made = lw.rollout(builder.build(), q, v, dt=2e-3, steps=20, joint_limits=True, friction=False)
     assert abs(made.v[:, :, 0]).max() < 1e-12
+
+
+@pytest.mark.parametrize("bodies", [3, 60])
+def test_constraints_that_no_joint_moves_are_named(bodies: int) -> None:
+    """Twice, with proximal damping, which is relative to what the constraints move: nothing."""
+    model = lw.mechanisms.serial_chain(bodies)  # in a plane that its tip cannot leave
+    q, planes = np.full(bodies, 0.1), [lw.PointOnPlane("tip")] * 2
+    with pytest.raises(lw.SingularError, match=r"no joint moves what the constraints PointOnPlane.* hold"):
+        lw.constrained_dynamics(model, q, 0.0 * q, 0.0 * q, planes, proximal=1e-6)
+    with pytest.raises(lw.SimulationError, match=r"no joint moves what the constraints PointOnPlane.* hold"):
+        lw.rollout(model, q[None], 0.0 * q, dt=1e-3, steps=2, constraints=planes, proximal=1e-6)

@@ -183,6 +183,11 @@ class JoinedSolver(Solver):
                     )
             return np.asarray(np.linalg.solve(matrix, right[..., None])[..., 0], dtype=np.float64)
         damping = self.proximal * diagonal.mean(axis=-1)[..., None]
+        if not (damping > 0.0).all():
+            raise SingularError(
+                f"{self.function}: no joint moves what the constraints {self.names} hold, so that no force is "
+                f"determined. Leave them out"
+            )
         damped = np.linalg.inv(matrix + damping[..., None] * np.eye(size))
         (sizes,) = self._by_steps((times(damped, right),), lambda sizes: (times(damped, right + damping * sizes),))
         return np.asarray(sizes, dtype=np.float64)
