@@ -282,7 +282,7 @@ def _torque(kind: Any, s: Setting) -> Any:
 
 
 TABLE_OF_COSTS = "stays until the planner has one table of costs"
-LOOPED = "stays until any program may call code with loops"
+LOOPED = "stays until the planner takes code with loops there"
 INTERPRETED = f"interpreted, as a warning says, since it is too long for machine code; {LOOPED}"
 REASONS: tuple[tuple[str, str, tuple[int, int] | None, str], ...] = (
     ("UR5", "derivatives|impact|constrained|Operational", (256, 512),
