@@ -176,7 +176,7 @@ def test_code_that_nobody_has_is_unloaded_with_the_next_link() -> None:
 
 
 def test_an_interrupt_in_a_loop_of_numpy_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NumPy goes on with the next matrix of a stack, and calls what comes of it a SystemError."""
+    """NumPy would go on with the next matrix of a stack, and lose the interrupt or call it a SystemError."""
     operand = Tracer.operand
     matrices, stack = np.ones((3, 2, 2)), np.ones((3, 2, 2))
     for number in range(1, 60, 6):

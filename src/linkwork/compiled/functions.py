@@ -30,8 +30,13 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
     if name == "vecmat":
         a, b = map(traced, map(numbers, inputs))
         return (a[..., None, :] @ b)[..., 0, :]
-    if name in ("matmul", "matvec"):
-        return traced(np.asarray(ufunc(*_counted(name, *inputs), **options), dtype=object))
+    if name == "matvec":
+        a, b = map(traced, map(numbers, inputs))
+        return (a @ b[..., None])[..., 0]
+    if name == "matmul":
+        if options:
+            raise TracingError(f"np.matmul cannot be traced with {', '.join(options)}; use np.moveaxis before it")
+        return traced(_products(*_counted(name, *inputs)))
     if name not in SCALARS:
         raise _unknown(name)
     plain = [numbers(x) for x in inputs]
@@ -52,10 +57,24 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
     raise TracingError(f"np.{name}.{method} cannot be traced")
 
 
+def _products(a: Any, b: Any) -> Any:
+    """Products of stacks of matrices, one by one: NumPy's loop over a stack of objects goes on after an exception."""
+    if max(a.ndim, b.ndim) <= 2:
+        return np.asarray(np.matmul(a, b), dtype=object)
+    matrices = [x if x.ndim > 1 else x[:, None] if x is b else x[None] for x in (a, b)]
+    stack = np.broadcast_shapes(*(x.shape[:-2] for x in matrices))
+    first, second = (np.broadcast_to(x, stack + x.shape[-2:]) for x in matrices)
+    found = np.empty((*stack, first.shape[-2], second.shape[-1]), dtype=object)
+    for k in np.ndindex(stack):
+        found[k] = np.matmul(first[k], second[k])
+    return found[..., 0] if b.ndim == 1 else found[..., 0, :] if a.ndim == 1 else found
+
+
 def _counted(name: str, *arrays: Any) -> list[Any]:
     """Arrays that are added and multiplied, as numbers: conditions among numbers are 1 or 0."""
     given = [numbers(x) for x in arrays]
-    if len(given) > 1 and all(isinstance(x, Condition | bool) for array in given for x in array.flat):
+    items = [x for array in given for x in array.flat]
+    if items and len(given) > 1 and all(isinstance(x, Condition | bool) for x in items):
         raise TracingError(f"np.{name} of conditions alone is a condition; use condition.astype(float) to count them")
     return [np.asarray(as_numbers(x), dtype=object) for x in given]
 

@@ -62,11 +62,6 @@ def trace(
             whereabouts(error.__traceback__),
         ) from error
     except Exception as error:
-        cause: BaseException | None = error
-        while isinstance(cause, SystemError):  # a loop of NumPy went on after an exception
-            cause = cause.__cause__
-        if isinstance(cause, KeyboardInterrupt | TooLong):
-            raise cause from None
         excuse(error)
         place = whereabouts(error.__traceback__)
         raise TracingError(
