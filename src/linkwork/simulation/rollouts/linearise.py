@@ -75,6 +75,7 @@ def linearise(
     kd: ArrayLike | None = None,
     damping: bool | ArrayLike = True,
     friction: bool | ArrayLike = True,
+    friction_law: str = "smoothed",
     springs: bool = True,
     effort_limits: bool | ArrayLike = True,
     torque: CompiledFunction | Callable[..., Any] | None = None,
@@ -85,6 +86,7 @@ def linearise(
     f_ext: ArrayLike | None = None,
     joint_limits: bool = False,
     contacts: Sequence[Contact] | None = None,
+    integrator: str = "semi_implicit_euler",
     inertias: ArrayLike | None = None,
     armature: ArrayLike | None = None,
     placements: ArrayLike | None = None,
@@ -100,9 +102,9 @@ def linearise(
         dt: time step, s.
         q_target: as in ``lw.rollout``, for one step; likewise ``kp``, ``v_target``, ``kd``, ``damping``, ``friction``,
             ``springs``, ``effort_limits``, ``torque`` (a law is part of the step), ``parameters``, ``constraints``,
-            ``stabilisation``, ``proximal``, ``f_ext``, ``joint_limits``, ``contacts``, ``inertias``, ``armature`` and
-            ``placements``. Where a contact is about to open, to close or to slide, the derivatives are one-sided: those
-            of its present state.
+            ``stabilisation``, ``proximal``, ``f_ext``, ``joint_limits``, ``contacts``, ``friction_law``,
+            ``integrator``, ``inertias``, ``armature`` and ``placements``. Where a contact is about to open, to close or
+            to slide, the derivatives are one-sided: those of its present state.
         out: a tuple of two arrays for A and B, written in place and returned; new ones if omitted.
 
     Returns:
@@ -126,6 +128,7 @@ def linearise(
         and (torque is None and contacts is None and inertias is armature is placements is None)
         and type(damping) is type(friction) is type(springs) is type(effort_limits) is bool
         and (constraints is None or isinstance(constraints, (list, tuple, Constraint)))
+        and (integrator == "semi_implicit_euler" and friction_law == "smoothed")
         and (joint_limits is False and type(proximal) is float and not proximal)
     )
     drive: Mapping[str, Any] | None = _NOTHING
@@ -156,7 +159,7 @@ def linearise(
         "q_target": q_target, "kp": kp, "v_target": v_target, "kd": kd, "damping": damping, "friction": friction,
         "springs": springs, "effort_limits": effort_limits, "torque": torque, "parameters": parameters,
         "constraints": constraints, "stabilisation": stabilisation, "proximal": proximal, "f_ext": f_ext,
-        "joint_limits": joint_limits, "contacts": contacts,
+        "joint_limits": joint_limits, "contacts": contacts, "friction_law": friction_law, "integrator": integrator,
     }  # fmt: skip
     forces = None if tau is None else as_array(model, "tau", "velocity", tau)[..., None, :]
     data = {"inertias": inertias, "armature": armature, "placements": placements}
@@ -256,9 +259,9 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
     by_columns = stands_apart(step) or len(model.bodies) > MOST_BODIES or bool(step.varied)
     touching = step.contacts is not None
-    pushed_through = step.joints or touching or bool(step.constraints and step.proximal)
+    pushed_through = step.joints or step.several or touching or bool(step.constraints and step.proximal)
     apart = model.nv > (MOST_WHOLE if step.constraints else _MOST_WHOLE)
-    if apart and step.law is None and not (step.constraints or step.joints or touching or step.varied):
+    if apart and step.law is None and not (pushed_through or step.constraints or step.varied):
         return _by_loops(job, into)
     if apart and not by_columns and current_form() == "auto" and is_a_chain(step):
         return _by_chain(job, shapes, into)
