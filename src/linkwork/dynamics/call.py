@@ -174,10 +174,7 @@ def served(name: str, model: Model, out: Any, *values: ArrayLike | None) -> Any:
 
 def every(name: str, model: Model, out: Any, *values: ArrayLike | None) -> Any:
     """The result of an algorithm, an array or several; a trailing external force may be None."""
-    if not isinstance(model, Model):
-        check_model(model)
-    serve = model._memo.quick.get(name)
-    answer = None if serve is None else serve(out, *values)
+    answer = served(name, model, out, *values)
     if answer is not None:
         return answer
     absent = [None] * (len(ALGORITHMS[name].arguments) - len(values))
