@@ -18,7 +18,7 @@ from linkwork.model.all_contacts import Contacts, as_contacts
 from linkwork.model.geometry import Geometry
 from linkwork.model.inertias import NOTHING
 from linkwork.model.limits import Limits as Limits
-from linkwork.model.memo import Memo, Served
+from linkwork.model.memo import Memo
 from linkwork.model.placements import as_placement
 from linkwork.model.points import Point as Point
 from linkwork.model.queries import WORLD as WORLD
@@ -103,7 +103,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Model(Served):
+class Model:
     """A mechanism: bodies in an order in which parents come first, named frames, and gravity.
 
     Made by ``lw.load``, ``lw.Builder`` or ``lw.mechanisms``. It is immutable, can be pickled and compared, and holds
@@ -175,17 +175,6 @@ class Model(Served):
     def _memo(self) -> Memo:
         """The cache of the model; no part of its value."""
         return Memo()
-
-    @cached_property
-    def _quick(self) -> dict[str, Any]:
-        """A table of the memo, for the builtins, which find it in a slot from then on; ``_frames`` likewise."""
-        object.__setattr__(self, "_table", self._memo.quick)
-        return self._memo.quick
-
-    @cached_property
-    def _frames(self) -> dict[Any, Any]:
-        object.__setattr__(self, "_table_of_frames", self._memo.frames)
-        return self._memo.frames
 
     @cached_property
     def nq(self) -> int:
