@@ -244,6 +244,34 @@ class Builder:
             message = f"model {model.name!r} has gravity {model.gravity}, and is added to one of {self.gravity}"
             warnings.warn(f"{message}, which holds for all", LinkworkWarning, stacklevel=2)
         added = model.renamed(prefix)
+        self._check_names(added, "give add_model a prefix" if not prefix else "choose another prefix")
+        if added.base_inertia != NOTHING:
+            self._add_base(carrier, place.to_parent(added.base_inertia))
+        first = len(self._bodies)
+
+        def stands(body: int, there: Transform) -> tuple[int, Transform]:
+            """The carrier and the placement of what is on a body of the added model; 0 is its world."""
+            if body:
+                return first + body, there
+            return carrier, there if place is IDENTITY else place * there
+
+        for body in added.bodies:
+            on, there = stands(body.parent, body.placement)
+            self._bodies.append(replace(body, parent=on, placement=there))
+            self._index[body.name] = len(self._bodies)
+            self._joints.add(body.joint_name)
+        for frame in added.frames:
+            if frame.name != WORLD:
+                on, there = stands(frame.body, frame.placement)
+                self._frames[frame.name] = replace(frame, body=on, placement=there)
+        self._meshes += [mesh for mesh in added.meshes if mesh not in self._meshes]
+        own = [(first + number, IDENTITY) for number in range(1, 1 + len(added.bodies))]
+        self._geometry += carried(added.geometry, [(carrier, place), *own])
+        self._add_references(added, self._base_of(added, carrier, place, prefix))
+        return added.body_names
+
+    def _check_names(self, added: Model, hint: str) -> None:
+        """No body, joint, frame or actuator of this model has a name that exists already."""
         taken: list[tuple[str, Container[str], tuple[str, ...]]] = [
             ("body", self._index, added.body_names),
             ("joint", self._joints, added.joint_names),
@@ -253,29 +281,7 @@ class Builder:
         for kind, there, names in taken:
             for name in names:
                 if name in there and name != WORLD:
-                    hint = "give add_model a prefix" if not prefix else "choose another prefix"
                     raise ModelError(f"there is already a {kind} named {name!r}; names must be unique: {hint}")
-        if added.base_inertia != NOTHING:
-            self._add_base(carrier, place.to_parent(added.base_inertia))
-        first = len(self._bodies)
-        for body in added.bodies:
-            if body.parent:
-                self._bodies.append(replace(body, parent=first + body.parent))
-            else:
-                stands = body.placement if place is IDENTITY else place * body.placement
-                self._bodies.append(replace(body, parent=carrier, placement=stands))
-            self._index[body.name] = len(self._bodies)
-            self._joints.add(body.joint_name)
-        for frame in added.frames:
-            if frame.name != WORLD:
-                stands = frame.placement if frame.body or place is IDENTITY else place * frame.placement
-                number = first + frame.body if frame.body else carrier
-                self._frames[frame.name] = replace(frame, body=number, placement=stands)
-        self._meshes += [mesh for mesh in added.meshes if mesh not in self._meshes]
-        own = [(first + number, IDENTITY) for number in range(1, 1 + len(added.bodies))]
-        self._geometry += carried(added.geometry, [(carrier, place), *own])
-        self._add_references(added, self._base_of(added, carrier, place, prefix))
-        return added.body_names
 
     def _add_base(self, carrier: int, inertia: Inertia) -> None:
         """Add an inertia that is fixed to a body, or to the world."""

@@ -82,11 +82,17 @@ class DepthFirst(NamedTuple):
     depth: int
 
 
-def depth_first(parents: Sequence[int]) -> list[DepthFirst]:
-    """The positions of bodies with these parents, the world first."""
+def children_of(parents: Sequence[int]) -> list[list[int]]:
+    """The bodies on each body of a tree; body 0 is the world."""
     children: list[list[int]] = [[] for _ in parents]
     for body, parent in enumerate(parents[1:], 1):
         children[parent].append(body)
+    return children
+
+
+def depth_first(parents: Sequence[int]) -> list[DepthFirst]:
+    """The positions of bodies with these parents, the world first."""
+    children = children_of(parents)
     order, stack = [], [0]
     while stack:
         order.append(stack.pop())
