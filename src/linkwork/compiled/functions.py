@@ -24,37 +24,41 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
     options = {key: value for key, value in options.items() if key not in ("dtype", "casting", "subok", "order")}
     if method != "reduce" and options.pop("where", True) is not True:
         raise TracingError(f"np.{name}(where=...) cannot be traced; use np.where(condition, x, y)")
-    if name == "vecdot":
-        a, b = map(traced, map(numbers, inputs))
-        return (a * b).sum(axis=-1)
-    if name == "vecmat":
-        a, b = map(traced, map(numbers, inputs))
-        return (a[..., None, :] @ b)[..., 0, :]
-    if name == "matvec":
-        a, b = map(traced, map(numbers, inputs))
-        return (a @ b[..., None])[..., 0]
+    if name in _OF_VECTORS:
+        return _OF_VECTORS[name](*map(traced, map(numbers, inputs)))
     if name == "matmul":
         if options:
             raise TracingError(f"np.matmul cannot be traced with {', '.join(options)}; use np.moveaxis before it")
         return traced(_products(*_counted(name, *inputs)))
     if name not in SCALARS:
         raise _unknown(name)
-    plain = [numbers(x) for x in inputs]
-    if method in ("reduce", "accumulate") and name in ("add", "multiply"):
-        plain = [as_numbers(x) for x in plain]  # truth values are counted
-    if method == "__call__":
-        if options:
-            raise TracingError(f"np.{name} cannot be traced with {', '.join(options)}")
-        found = ufuncs[name](*plain)
-        return tuple(map(traced, found)) if isinstance(found, tuple) else traced(found)
+    return _by_method(ufunc, method, [numbers(x) for x in inputs], options)
+
+
+def _by_method(ufunc: np.ufunc, method: str, inputs: list[Any], options: dict[str, Any]) -> Any:
+    name = ufunc.__name__
+    if method in ("reduce", "accumulate"):
+        if name in ("add", "multiply"):
+            inputs = [as_numbers(x) for x in inputs]  # truth values are counted
+        if method == "accumulate":
+            return accumulated(name, *inputs, **options)
+        return reduced(name, ufunc.identity, *inputs, **options)
     if method == "outer":
-        a, b = plain
+        a, b = inputs
         return traced(ufuncs[name](a.reshape(a.shape + (1,) * b.ndim), b))
-    if method == "reduce":
-        return reduced(name, ufunc.identity, *plain, **options)
-    if method == "accumulate":
-        return accumulated(name, *plain, **options)
-    raise TracingError(f"np.{name}.{method} cannot be traced")
+    if method != "__call__":
+        raise TracingError(f"np.{name}.{method} cannot be traced")
+    if options:
+        raise TracingError(f"np.{name} cannot be traced with {', '.join(options)}")
+    result = ufuncs[name](*inputs)
+    return tuple(map(traced, result)) if isinstance(result, tuple) else traced(result)
+
+
+_OF_VECTORS: dict[str, Callable[..., Any]] = {
+    "vecdot": lambda a, b: (a * b).sum(axis=-1),
+    "vecmat": lambda a, b: (a[..., None, :] @ b)[..., 0, :],
+    "matvec": lambda a, b: (a @ b[..., None])[..., 0],
+}
 
 
 def _products(a: Any, b: Any) -> Any:

@@ -135,11 +135,8 @@ class ControlLaw:
         kernel = self._now(0.0) if current_form() != "rolled" else None
         if kernel is None:
             return None
-        settings, moments, codes = kernel.numbers[1:], t.ravel(), np.zeros(t.size, dtype=np.intp)
-        for form, one in self._followed:
-            code = form._stretches(one, moments)
-            if code is not None:
-                codes = codes * (1 + int(code.max())) + code
+        settings, moments = kernel.numbers[1:], t.ravel()
+        codes = self._stretches(moments)
         runs = np.concatenate([[0], 1 + np.flatnonzero(codes[1:] != codes[:-1]), [len(codes)]])
         in_runs = t.ndim == 1 and len(runs) - 1 <= _MOST_GROUPS
         _, firsts, groups = (None, runs[:-1], codes) if in_runs else np.unique(codes, True, True)
@@ -153,6 +150,15 @@ class ControlLaw:
         each = parts[0] if len(parts) == 1 else np.array(parts)[groups].reshape((*t.shape, -1))
         (torques,), _, flat = kernel.law.attempt([t, q, v, each, *settings])
         return torques, flat.reshape(q.shape[:-1])
+
+    def _stretches(self, moments: Array) -> NDArray[np.intp]:
+        """A number for each time, equal for times at which all references have the same numbers."""
+        codes = np.zeros(len(moments), dtype=np.intp)
+        for form, one in self._followed:
+            code = form._stretches(one, moments)
+            if code is not None:
+                codes = codes * (1 + int(code.max())) + code
+        return codes
 
     def _in_groups(
         self,
