@@ -24,13 +24,11 @@ def reduced(
     axes = _axes(axis, array.ndim)
     others = [n for k, n in enumerate(array.shape) if k not in axes]
     flat = np.moveaxis(array, axes, range(len(axes))).reshape((-1, *others))
-    if not len(flat) and start is None:
-        if identity is None:
-            raise TracingError(f"np.{name} has nothing to reduce")
-        start = numbers(identity)
-    parts = [*([] if start is None else [start]), *flat]
+    if not len(flat) and start is None and identity is None:
+        raise TracingError(f"np.{name} has nothing to reduce")
+    begin = start if len(flat) or start is not None else numbers(identity)
     result = np.empty(others, dtype=object)
-    result[...] = reduce(ufuncs[name], parts) if len(parts) > 1 else parts[0]
+    result[...] = reduce(ufuncs[name], flat if begin is None else [begin, *flat])
     if not keepdims:
         return traced(result)
     return traced(result.reshape([1 if k in axes else n for k, n in enumerate(array.shape)]))
