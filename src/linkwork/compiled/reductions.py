@@ -17,21 +17,25 @@ def reduced(
     name: str, identity: Any, array: Any, axis: Any = 0, keepdims: Any = False, initial: Any = None, where: Any = True
 ) -> Any:
     """A universal function of NumPy over an array of objects along axes; ``identity`` is its identity element."""
-    start, keepdims, where = (None if x is np._NoValue else x for x in (initial, keepdims, where))
-    start = None if start is None else numbers(start)
+    start, keepdims, where = map(_value, (initial, keepdims, where))
+    nothing = identity if start is None else numbers(start)
     if where is not None and where is not True:
-        array = _chosen(name, array, where, identity if start is None else start)
+        array = _chosen(name, array, where, nothing)
     axes = _axes(axis, array.ndim)
     others = [n for k, n in enumerate(array.shape) if k not in axes]
     flat = np.moveaxis(array, axes, range(len(axes))).reshape((-1, *others))
-    if not len(flat) and start is None and identity is None:
+    if not len(flat) and nothing is None:
         raise TracingError(f"np.{name} has nothing to reduce")
-    begin = start if len(flat) or start is not None else numbers(identity)
+    begin = [] if start is None and len(flat) else [numbers(nothing)]
     result = np.empty(others, dtype=object)
-    result[...] = reduce(ufuncs[name], flat if begin is None else [begin, *flat])
+    result[...] = reduce(ufuncs[name], [*begin, *flat])
     if not keepdims:
         return traced(result)
     return traced(result.reshape([1 if k in axes else n for k, n in enumerate(array.shape)]))
+
+
+def _value(option: Any) -> Any:
+    return None if option is np._NoValue else option
 
 
 def _axes(axis: Any, count: int) -> list[int]:

@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from operator import attrgetter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkwork.errors import ModelError
@@ -49,10 +48,11 @@ def model_of(
 ) -> Model:
     """The mechanism of a <robot>; the options are those of ``lw.load``, checked; ``kept`` bodies are not merged."""
     element, links = robot.root, robot.links
-    name = element.get("name") or Path(element.path).stem
     robot.check_ends()
     if not links:
-        raise element.error(f"robot {quoted(name)} has no <link>; was the xacro macro that makes them never called?")
+        raise element.error(
+            f"robot {quoted(robot.name)} has no <link>; was the xacro macro that makes them never called?"
+        )
     root = _root(robot)
     meshes, shapes = looks_of(element, links)
     extension = element.child(EXTENSION)
@@ -80,7 +80,7 @@ def model_of(
         bodies.append(Body(own, joint.name, carrier, joint.joint, place, inertia, (), joint.limits))
     frames = with_own_frames([Frame(WORLD, 0, IDENTITY), *[Frame(root, 0, IDENTITY, "link")] * on_world], bodies)
     rest = tuple(meshes), tuple(couplings), (), _on_bodies(shapes, numbers)
-    model = Model(name, tuple(bodies), frames, (x, y, z), *rest, base_inertia=base)
+    model = Model(robot.name, tuple(bodies), frames, (x, y, z), *rest, base_inertia=base)
     if merging:
         model = _merged(model, stay, parts)
     if extension is None:
