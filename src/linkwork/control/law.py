@@ -105,8 +105,7 @@ class ControlLaw:
         kernel = self._now(float(times.min(initial=inf)))
         if kernel is None or (times.ndim and not float(times.max(initial=-inf)) < kernel.end):
             return None
-        torques: Array | None = kernel.law.served(out, t, q, v, *kernel.numbers)
-        return torques
+        return kernel.law.served(out, t, q, v, *kernel.numbers)
 
     def attempt(self, t: float, q: Array, v: Array) -> Array | None:
         """The same for one state, of checked arguments; None where there is no kernel, or the state is singular."""
@@ -127,8 +126,7 @@ class ControlLaw:
                 f"{self.name} follows a reference of several stretches of time, or of the user's own, which a traced "
                 f"time cannot choose; pass a reference of one stretch, or the time as a number"
             )
-        torque: Array = kernel.law(t, q, v, *kernel.numbers)
-        return torque
+        return kernel.law(t, q, v, *kernel.numbers)
 
     def attempts(self, t: Array, q: Array, v: Array) -> tuple[Array, NDArray[np.bool_]] | None:
         """The same for states (..., nq) and (..., nv) and times () or (...), and which of them are regular."""

@@ -27,6 +27,7 @@ from linkwork.model.inertias import NOTHING, about_centre, check_inertia
 from linkwork.model.merging import merged
 from linkwork.model.model import Body, Frame, Limits
 from linkwork.model.placements import IDENTITY
+from linkwork.model.queries import unused
 
 if TYPE_CHECKING:
     from linkwork.model.constraints import Coupling
@@ -72,7 +73,7 @@ def model_of(
     base, *inertias = link_inertias(robot, {link: body_names[link] for link in numbers}, parts)
     bodies = []
     if floating_base:
-        joint_name, free = _unused(ROOT_JOINT, robot.joints), Free()
+        joint_name, free = unused(ROOT_JOINT, robot.joints), Free()
         bodies.append(Body(body_names[root], joint_name, 0, free, IDENTITY, base, (), Limits.none(free)))
         base = NOTHING
     for joint, inertia in zip(joints, inertias, strict=True):
@@ -237,13 +238,6 @@ def _moving_world(links: dict[str, Element]) -> dict[str, str]:
     """A new name for a link named "world" that is not the world, as that name is taken."""
     if WORLD not in links:
         return {}
-    name = _unused(f"{WORLD}_link", links)
+    name = unused(f"{WORLD}_link", links)
     warn(links[WORLD], f"link {WORLD!r} is not the world here; its body is named {name!r}")
     return {WORLD: name}
-
-
-def _unused(name: str, taken: Iterable[str]) -> str:
-    names = set(taken)
-    while name in names:
-        name += "_"
-    return name

@@ -21,6 +21,7 @@ from linkwork.model.geometry import Geometry, carried
 from linkwork.model.inertias import NO_INERTIA, NO_MASS, NO_OFFSET, NOTHING, as_inertia
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model
 from linkwork.model.placements import IDENTITY, as_placement
+from linkwork.model.queries import unused
 from linkwork.spatial import Inertia, Transform
 
 if TYPE_CHECKING:
@@ -313,9 +314,7 @@ class Builder:
         )
         if not held or (carrier == 0 and place == IDENTITY):
             return WORLD
-        name = f"{prefix or f'{added.name}_'}{WORLD}"
-        while name in self._frames or name in self._index:
-            name += "_"
+        name = unused(f"{prefix or f'{added.name}_'}{WORLD}", self._frames.keys() | self._index.keys())
         self._frames[name] = Frame(name, carrier, place)
         return name
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -193,6 +193,13 @@ def html(model: Model) -> str:
 def name_of(model: Model, number: int) -> str:
     """The name of a body by its number in the tree."""
     return model.body_names[number - 1] if number else WORLD
+
+
+def unused(name: str, taken: Container[str]) -> str:
+    """A name that is not taken: the name itself, or with underscores behind it."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def what_it_is(model: Model, name: object) -> str:

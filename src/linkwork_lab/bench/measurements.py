@@ -6,8 +6,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from typing import Any
 
 from linkwork import SingularError, set_threads
@@ -16,7 +15,7 @@ from linkwork_lab.bench.cases import CASES, Case, States
 from linkwork_lab.bench.chains import measure_chain, memory_of_chains
 from linkwork_lab.bench.contest import Contestant, contest, ours
 from linkwork_lab.bench.first_call import first_calls
-from linkwork_lab.bench.machine import commit, machine, versions
+from linkwork_lab.bench.machine import conditions
 from linkwork_lab.bench.peers import NAMES, Factory, Peer, among, factories
 from linkwork_lab.bench.rollouts import measure_rollout
 from linkwork_lab.bench.subjects import Subject
@@ -88,11 +87,7 @@ def measure(
     """
     settings = settings or Settings()
     available, notes = factories(list(peers))
-    data: dict[str, Any] = {
-        "schema": SCHEMA, "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(settings),
-        "notes": notes, "models": [], "threads": [], "rollouts": [], "chains": [],
-    }  # fmt: skip
+    data = {"schema": SCHEMA, **conditions(settings), "notes": notes}
     with tempfile.TemporaryDirectory(prefix="linkwork-bench-") as folder:
         if settings.own_cache:
             subjects = [replace(subject, cache=os.path.join(folder, str(k))) for k, subject in enumerate(subjects)]
@@ -207,14 +202,22 @@ def _of_model(
         except SingularError as error:  # some robots cannot be constrained, or moved, as in a case
             say(f"{subject.name}: {case.name} is left out: {error}")
     if subject.large and settings.large:
-        many = states.repeated(settings.large)
-        for case in (case for case in CASES if case.name in (CASES[0].name, "inverse_dynamics")):
-            say(f"{subject.name}: {case.name}, {settings.large} states")
-            rows += [_batch(case, many, count, pinned, settings) for count in threads]
+        rows += _large(subject, states.repeated(settings.large), pinned, settings, say)
     return {
         "name": subject.name, "bodies": len(model.bodies), "nv": model.nv, "floating_base": subject.floating_base,
         "absent": absent, "first_call": None, "rows": rows,
     }  # fmt: skip
+
+
+def _large(
+    subject: Subject, states: States, peers: dict[str, Peer], settings: Settings, say: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """Batches of many states, on one thread and on all."""
+    rows = []
+    for case in (case for case in CASES if case.name in (CASES[0].name, "inverse_dynamics")):
+        say(f"{subject.name}: {case.name}, {len(states)} states")
+        rows += [_batch(case, states, count, peers, settings) for count in sorted({1, cores()})]
+    return rows
 
 
 def _single(case: Case, states: States, peers: dict[str, Peer], settings: Settings) -> dict[str, Any]:

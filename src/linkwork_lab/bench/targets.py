@@ -117,8 +117,7 @@ def _ratio(model: dict[str, Any], function: str, kind: str, threads: int, states
     """The row of Pinocchio for that measurement, if there is one."""
     for row in model["rows"]:
         if (row["function"], row["kind"], row["threads"], row["states"]) == (function, kind, threads, states):
-            peer: dict[str, Any] | None = row["peers"].get("pin")
-            return peer
+            return row["peers"].get("pin")
     return None
 
 
