@@ -94,18 +94,8 @@ def _where(c: Any, *values: Any) -> Any:
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **options: Any) -> Any:
     low, high = options.get("min", a_min), options.get("max", a_max)
-    found = numbers(a)
-    found = found if low is None else ufuncs["maximum"](found, numbers(low))
-    return traced(found if high is None else ufuncs["minimum"](found, numbers(high)))
-
-
-def _full(value: float) -> Callable[..., Any]:
-    def text(a: Any, *_: Any, shape: Any = None, **__: Any) -> Any:
-        made = np.empty(np.shape(a) if shape is None else shape, dtype=object)
-        made[...] = value
-        return traced(made)
-
-    return text
+    inside = numbers(a) if low is None else ufuncs["maximum"](numbers(a), numbers(low))
+    return traced(inside if high is None else ufuncs["minimum"](inside, numbers(high)))
 
 
 def _full_like(a: Any, fill_value: Any, *_: Any, shape: Any = None, **__: Any) -> Any:
@@ -126,10 +116,8 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
 
 
 def _select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0.0) -> Any:
-    found = default
-    for c, choice in reversed(list(zip(conditions, choices, strict=True))):
-        found = _where(c, choice, found)
-    return found
+    pairs = reversed(list(zip(conditions, choices, strict=True)))
+    return reduce(lambda others, pair: _where(*pair, others), pairs, default)
 
 
 def _linspace(
@@ -144,10 +132,7 @@ def _linspace(
 
 
 def _polyval(p: Any, x: Any) -> Any:
-    coefficients, found = traced(numbers(p)), 0.0 * traced(numbers(x))
-    for k in range(len(coefficients)):
-        found = found * x + coefficients[k]
-    return found
+    return reduce(lambda value, coefficient: value * x + coefficient, traced(numbers(p)), 0.0 * traced(numbers(x)))
 
 
 def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
@@ -201,9 +186,8 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.where: _where,
     np.clip: _clip,
     **REDUCTIONS,
-    np.zeros_like: _full(0.0),
-    np.empty_like: _full(0.0),
-    np.ones_like: _full(1.0),
+    **dict.fromkeys((np.zeros_like, np.empty_like), lambda a, *_, **options: _full_like(a, 0.0, **options)),
+    np.ones_like: lambda a, *_, **options: _full_like(a, 1.0, **options),
     np.full_like: _full_like,
     np.interp: _interp,
     np.select: _select,
@@ -224,17 +208,15 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     **{make: _made(make) for make in (np.zeros, np.ones, np.empty, np.full, np.eye, np.identity, np.arange, np.array)},
     np.asarray: _made(np.array),
     np.vdot: lambda a, b: np.dot(traced(numbers(a)).ravel(), traced(numbers(b)).ravel()),
-    np.linalg.solve: linear_algebra.solve,
-    np.linalg.inv: linear_algebra.inv,
-    np.linalg.cholesky: linear_algebra.cholesky,
-    np.linalg.det: linear_algebra.det,
-    np.linalg.slogdet: linear_algebra.slogdet,
-    np.linalg.qr: orthogonal.qr,
-    np.linalg.pinv: orthogonal.pinv,
-    np.linalg.lstsq: orthogonal.lstsq,
-    np.linalg.norm: linear_algebra.norm,
+    **{
+        getattr(np.linalg, name): getattr(texts, name)
+        for texts, names in (
+            (linear_algebra, ("solve", "inv", "cholesky", "det", "slogdet", "norm", "matrix_power")),
+            (orthogonal, ("qr", "pinv", "lstsq")),
+        )
+        for name in names
+    },
     np.linalg.multi_dot: lambda arrays, **_: reduce(lambda a, b: a @ b, [traced(numbers(a)) for a in arrays]),
-    np.linalg.matrix_power: linear_algebra.matrix_power,
 }
 """Functions of NumPy with a text of ours."""
 _SINCE_NUMPY_2: dict[str, Callable[..., Any]] = {

@@ -273,18 +273,10 @@ class OperationalSpaceController(CompiledController):
     def _situation(self, q: Array, v: Array) -> Situation:
         model, points = self.model, self._points
         J = jacobian(model, q, points)
-        return Situation(
-            model,
-            q,
-            v,
-            forward_kinematics(model, q, self._places),
-            J,
-            force_responses(model, q, points),
-            jacobian_drift(model, q, v, points),
-            J @ v,
-            mass_matrix(model, q),
-            nonlinear_effects(model, q, v) + self._viscous * v,
-        )
+        places, responses = forward_kinematics(model, q, self._places), force_responses(model, q, points)
+        bias = nonlinear_effects(model, q, v) + self._viscous * v
+        drift, mass = jacobian_drift(model, q, v, points), mass_matrix(model, q)
+        return Situation(model, q, v, places, J, responses, drift, J @ v, mass, bias)
 
 
 def _between(numbers: Array, first: int, count: int) -> Array:

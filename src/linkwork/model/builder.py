@@ -139,19 +139,9 @@ class Builder:
         if not isinstance(actuated, bool | np.bool_ | None):
             raise ModelError(f"actuated of {here} must be True or False, not {shown(actuated)}")
         limits = self._limits(here, joint, (lower, upper, velocity, effort, damping, friction, stiffness), springref)
-        self._bodies.append(
-            Body(
-                name,
-                joint_name,
-                carrier,
-                joint,
-                self._placed(on_carrier, here, placement),
-                solid,
-                rotor if any(rotor) else (),
-                limits,
-                None if actuated is None else bool(actuated),
-            )
-        )
+        place, rotor = self._placed(on_carrier, here, placement), rotor if any(rotor) else ()
+        driven = None if actuated is None else bool(actuated)
+        self._bodies.append(Body(name, joint_name, carrier, joint, place, solid, rotor, limits, driven))
         self._index[name] = len(self._bodies)
         self._joints.add(joint_name)
         return name
