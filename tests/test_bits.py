@@ -11,7 +11,6 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.code import jit
-from linkwork.engine.mode import form as engine_form
 from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.plans.plan import Compiled
 from linkwork.engine.run import threads as run_threads
@@ -109,7 +108,7 @@ def test_one_argument_for_all_states_has_the_same_bits(form: str, threads: int) 
     model = mechanism()
     with lw.interpreted():
         wanted = lw.inverse_dynamics(model, state.q[3], state.v, state.a[5])
-    with engine_form(form):
+    with lw.form(form):
         assert np.array_equal(lw.inverse_dynamics(model, state.q[3], state.v, state.a[5]), wanted)
         for k in range(5):
             assert np.array_equal(lw.inverse_dynamics(model, state.q[3], state.v[k], state.a[5]), wanted[k])

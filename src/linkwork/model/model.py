@@ -18,7 +18,7 @@ from linkwork.model.all_contacts import Contacts, as_contacts
 from linkwork.model.geometry import Geometry
 from linkwork.model.inertias import NOTHING
 from linkwork.model.limits import Limits as Limits
-from linkwork.model.memo import Memo, Served
+from linkwork.model.memo import Memo, Served, requested
 from linkwork.model.placements import as_placement
 from linkwork.model.points import Point as Point
 from linkwork.model.queries import WORLD as WORLD
@@ -171,21 +171,26 @@ class Model(Served):
     def __getstate__(self) -> dict[str, Any]:
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
 
-    @cached_property
+    @property
     def _memo(self) -> Memo:
-        """The cache of the model; no part of its value."""
+        """The cache of the model, for the form that is requested; no part of its value."""
+        form = requested.get()
+        return self._own_memo.forms.setdefault(form, Memo()) if form else self._own_memo
+
+    @cached_property
+    def _own_memo(self) -> Memo:
         return Memo()
 
     @cached_property
     def _quick(self) -> dict[str, Any]:
         """A table of the memo, for the builtins, which find it in a slot from then on; ``_frames`` likewise."""
-        object.__setattr__(self, "_table", self._memo.quick)
-        return self._memo.quick
+        object.__setattr__(self, "_table", self._own_memo.quick)
+        return self._own_memo.quick
 
     @cached_property
     def _frames(self) -> dict[Any, Any]:
-        object.__setattr__(self, "_table_of_frames", self._memo.frames)
-        return self._memo.frames
+        object.__setattr__(self, "_table_of_frames", self._own_memo.frames)
+        return self._own_memo.frames
 
     @cached_property
     def nq(self) -> int:

@@ -23,7 +23,7 @@ from linkwork.dynamics.coupled_joints import as_couplings
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.engine.ir.program import Program
 from linkwork.engine.mode import current_form
-from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, code_for_trace
+from linkwork.engine.plans import Plan, TracedTask, code_for_trace, looped
 from linkwork.engine.plans.traced import Traced
 from linkwork.engine.rollout import run_over_time
 from linkwork.engine.trace.isomorphic import branches_of
@@ -325,14 +325,14 @@ def stages_for(scene: Scene, steps: int, hold: int) -> Stages | None:
 def _calls(scene: Scene) -> bool:
     """Whether code of the step calls code with loops."""
     laws = [law for law in (scene.law, scene.load) if law is not None]
-    return len(scene.model.bodies) > MOST_BODIES or any(law.has_loops for law in laws)
+    return looped(scene.model) or any(law.has_loops for law in laws)
 
 
 def _can_call(scene: Scene) -> bool:
     """Whether all of the step can call code with loops, whose tables hold no armature that depends on the step."""
     implicit = scene.integrator == "semi_implicit_euler" and any(scene.damping)
     alone = not (scene.joints or scene.constraints or scene.touching is not None or implicit)
-    return alone or len(scene.model.bodies) <= MOST_BODIES
+    return alone or not looped(scene.model)
 
 
 def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_of: Callable[[Any], Traced]) -> Any:

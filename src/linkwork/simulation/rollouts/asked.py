@@ -17,7 +17,8 @@ from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.contact.law import touching
 from linkwork.dynamics.varied import as_parameters
 from linkwork.engine.mode import current_form
-from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.plans import looped
+from linkwork.engine.plans.costs import most
 from linkwork.errors import ArgumentError
 from linkwork.memory import fits_memory
 from linkwork.model.all_contacts import Contacts, as_contacts
@@ -218,9 +219,9 @@ def _extras(
     )
     if extras.contacts is not None:
         touching(model, extras.contacts, True, extras.rough, extras.constraints)  # raises an error for invalid contacts
-    if len(model.bodies) > MOST_BODIES and extras.stops:
+    if looped(model) and extras.stops:
         raise ArgumentError(
-            f"a rollout takes joint_limits for up to {MOST_BODIES} bodies; model {model.name!r} has "
+            f"a rollout takes joint_limits for up to {most('straight')} bodies; model {model.name!r} has "
             f"{len(model.bodies)}. lw.simulate takes any number"
         )
     return extras

@@ -20,13 +20,13 @@ from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, as_array, check_model
 from linkwork.dynamics.constrained import constrained_dynamics
-from linkwork.dynamics.constrained_derivatives import MOST_WHOLE
 from linkwork.dynamics.derivatives import Two
 from linkwork.dynamics.held import held_by
 from linkwork.engine import mode
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
-from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.plans import looped
+from linkwork.engine.plans.costs import within
 from linkwork.engine.run.entries import Holder
 from linkwork.errors import ArgumentError, LinkworkError, TracingError
 from linkwork.model.constraints import Constraint
@@ -41,8 +41,6 @@ from linkwork.simulation.rollouts.pushed_steps import along, by_pushing
 from linkwork.simulation.rollouts.steps import Step
 from linkwork.unsolved import unsolved
 
-_MOST_WHOLE = 20
-"""Degrees of freedom up to which a step without constraints is one kernel."""
 _MANY = 4096
 """Directions per batch."""
 
@@ -254,10 +252,10 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
     """
     model, n, extras = job.model, len(job), job.extras
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
-    by_columns = extras.apart(model) or len(model.bodies) > MOST_BODIES or bool(extras.varied)
+    by_columns = extras.apart(model) or looped(model) or bool(extras.varied)
     touching = extras.contacts is not None
     pushed_through = extras.stops or touching or bool(extras.constraints and extras.proximal)
-    apart = model.nv > (MOST_WHOLE if extras.constraints else _MOST_WHOLE)
+    apart = not within("derived_whole" if extras.constraints else "linearised_whole", model.nv)
     if apart and extras.law is None and not (extras.constraints or extras.stops or touching or extras.varied):
         return _by_loops(job, into)
     if apart and not by_columns and current_form() == "auto" and is_a_chain(model, extras):

@@ -25,7 +25,7 @@ from linkwork.dynamics.traced import traced_call
 from linkwork.dynamics.varied import often, varied
 from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program
-from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, plan_for_trace
+from linkwork.engine.plans import Plan, TracedTask, looped, plan_for_trace
 from linkwork.engine.trace.isomorphic import branches_of
 from linkwork.model.all_contacts import Contacts
 from linkwork.model.constraints import Constraint
@@ -85,11 +85,11 @@ class Extras:
     def calls(self, model: Model) -> bool:
         """Whether the step's code calls code with loops."""
         laws = [each for each in (self.law, self.cost) if each is not None]
-        return len(model.bodies) > MOST_BODIES or any(law.has_loops for law in laws)
+        return looped(model) or any(law.has_loops for law in laws)
 
     def held_by_python(self, model: Model) -> bool:
         """Whether contacts are solved in Python in every step, because code has loops."""
-        return self.contacts is not None and len(model.bodies) > MOST_BODIES
+        return self.contacts is not None and looped(model)
 
     @property
     def digests(self) -> tuple[object, ...]:
