@@ -15,7 +15,7 @@ from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.plans.plan import Compiled
 from linkwork.engine.run import threads as run_threads
 from linkwork.engine.spaces import SPACES
-from linkwork.engine.trace.interpreter import evaluate
+from linkwork.inside import evaluate
 from linkwork.model import Model
 from programs import arguments_of, bits
 from strategies import FAMILIES, Array, State, pool_to_compile, random_tree, state_of

@@ -17,7 +17,7 @@ from linkwork.algorithms import ALGORITHMS, CHAIN_METHODS, Algorithm
 from linkwork.algorithms.constraint_force import constraint_force, joined_motion
 from linkwork.algorithms.cyclic_reduction import cyclic_reduction
 from linkwork.algorithms.parallel_prefix import parallel_prefix
-from linkwork.engine.trace.interpreter import evaluate
+from linkwork.inside import evaluate
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical
 from linkwork.model import Model
 from linkwork.model.tree import Tree

@@ -19,8 +19,8 @@ from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, REFERENCES, pulling_back
 from linkwork.cli.count import counted
 from linkwork.engine.plans import Task, plan_for
-from linkwork.engine.trace.interpreter import evaluate
 from linkwork.engine.trace.tables import tables_of
+from linkwork.inside import evaluate
 from linkwork.joints import Joint, Prismatic, Revolute, Spherical
 from linkwork.model import Model
 from linkwork.spatial import Columns, Coordinates, Motion, Quaternion, Subspace, Transform, Vec3, quaternion_exp

@@ -15,8 +15,7 @@ from linkwork.dynamics import call
 from linkwork.dynamics.held import held_by
 from linkwork.engine.plans import Task
 from linkwork.engine.plans.chain import Chain
-from linkwork.engine.trace.interpreter import evaluate
-from linkwork.inside import costs
+from linkwork.inside import costs, evaluate
 from linkwork.simulation.rollouts import gradients
 from programs import evaluated
 from strategies import Array, close

@@ -25,9 +25,9 @@ from linkwork.engine.plans.staged import Staged
 from linkwork.engine.plans.traced import Traced
 from linkwork.engine.run import memory
 from linkwork.engine.trace import pull_loops
-from linkwork.engine.trace.interpreter import evaluate
 from linkwork.engine.trace.overwriting import overwritten
 from linkwork.engine.trace.rolled import roll
+from linkwork.inside import evaluate
 from programs import bits
 from strategies import Array, close
 

@@ -17,7 +17,7 @@ from linkwork.algorithms import ALGORITHMS, stepping
 from linkwork.cli.count import counted
 from linkwork.engine import rollout as engine_rollout
 from linkwork.engine.run import threads as run_threads
-from linkwork.engine.trace.interpreter import evaluate
+from linkwork.inside import evaluate
 from linkwork_lab.bench.peers.mujoco import mjcf
 from programs import bits
 from robots import robot

@@ -16,7 +16,7 @@ import linkwork as lw
 from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, FORWARD_DYNAMICS, INVERTING
 from linkwork.dynamics.lost_digits import estimated_error
-from linkwork.engine.trace.interpreter import evaluate
+from linkwork.inside import evaluate
 from linkwork.joints import Cylindrical, Free, Joint, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.model import Model
 from linkwork.model.doubtful import doubtful_joints

@@ -24,8 +24,7 @@ from linkwork.engine.ir import evaluator, verifier
 from linkwork.engine.plans import Task, in_parallel, plan_for
 from linkwork.engine.plans.segmented import Reordered, Segmented
 from linkwork.engine.run import helper_threads, threads
-from linkwork.engine.trace.interpreter import interpret
-from linkwork.inside import costs
+from linkwork.inside import costs, interpret
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical, Universal
 from linkwork.model import Model, segments
 from linkwork.model.segments import SHORTEST, blended, cut, limbs, lined_up

@@ -22,7 +22,7 @@ import pytest
 import linkwork as lw
 from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS
-from linkwork.engine.trace.interpreter import evaluate
+from linkwork.inside import evaluate
 from linkwork.model import Model
 from strategies import ARRAYS, CALLS, FAMILIES, State, pool, pool_to_compile, state_of
 
