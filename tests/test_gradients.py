@@ -11,7 +11,6 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import linearising
-from linkwork.dynamics import call
 from linkwork.dynamics.held import held_by
 from linkwork.engine.plans import Task
 from linkwork.engine.plans.chain import Chain
@@ -147,8 +146,6 @@ def test_a_plain_step_is_linearised_alike_however_it_is_called(most: int) -> Non
 @pytest.mark.parametrize("most", [20, 0])
 @pytest.mark.usefixtures("few_whole")
 def test_a_driven_step_is_served_with_the_same_bits(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before any other function has been served, too."""
-    monkeypatch.setattr(call, "served", call._nothing)
     model = lw.mechanisms.serial_chain(2)
     q, v = lw.random_state(model, 1, shape=3)
     tau, target, forces = np.full(model.nv, 0.5), np.array([0.3, -0.2]), np.ones((2, 6))

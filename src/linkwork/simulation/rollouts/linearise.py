@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
@@ -22,12 +21,11 @@ from linkwork.dynamics.arguments import Array, as_array, check_model
 from linkwork.dynamics.constrained import constrained_dynamics
 from linkwork.dynamics.derivatives import Two
 from linkwork.dynamics.held import held_by
-from linkwork.engine import mode
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import looped
 from linkwork.engine.plans.costs import within
-from linkwork.engine.run.entries import Holder
+from linkwork.engine.run.entries import Serve
 from linkwork.errors import ArgumentError, LinkworkError, TracingError
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
@@ -57,9 +55,6 @@ class Linearised(NamedTuple):
     B: Array
 
 
-@call.routed(
-    "q", "v", "tau", choices=("dt", "damping", "friction", "springs", "effort_limits"), objects=("constraints",)
-)
 def linearise(
     model: Model,
     q: ArrayLike,
@@ -73,6 +68,7 @@ def linearise(
     kd: ArrayLike | None = None,
     damping: bool | ArrayLike = True,
     friction: bool | ArrayLike = True,
+    friction_law: str = "smoothed",
     springs: bool = True,
     effort_limits: bool | ArrayLike = True,
     torque: CompiledFunction | Callable[..., Any] | None = None,
@@ -83,6 +79,7 @@ def linearise(
     f_ext: ArrayLike | None = None,
     joint_limits: bool = False,
     contacts: Sequence[Contact] | None = None,
+    integrator: str = "semi_implicit_euler",
     inertias: ArrayLike | None = None,
     armature: ArrayLike | None = None,
     placements: ArrayLike | None = None,
@@ -98,9 +95,9 @@ def linearise(
         dt: time step, s.
         q_target: as in ``lw.rollout``, for one step; likewise ``kp``, ``v_target``, ``kd``, ``damping``, ``friction``,
             ``springs``, ``effort_limits``, ``torque`` (a law is part of the step), ``parameters``, ``constraints``,
-            ``stabilisation``, ``proximal``, ``f_ext``, ``joint_limits``, ``contacts``, ``inertias``, ``armature`` and
-            ``placements``. Where a contact is about to open, to close or to slide, the derivatives are one-sided: those
-            of its present state.
+            ``stabilisation``, ``proximal``, ``f_ext``, ``joint_limits``, ``contacts``, ``friction_law``,
+            ``integrator``, ``inertias``, ``armature`` and ``placements``. Where a contact is about to open, to close or
+            to slide, the derivatives are one-sided: those of its present state.
         out: a tuple of two arrays for A and B, written in place and returned; new ones if omitted.
 
     Returns:
@@ -124,6 +121,7 @@ def linearise(
         and (torque is None and contacts is None and inertias is armature is placements is None)
         and type(damping) is type(friction) is type(springs) is type(effort_limits) is bool
         and (constraints is None or isinstance(constraints, (list, tuple, Constraint)))
+        and (integrator == "semi_implicit_euler" and friction_law == "smoothed")
         and (joint_limits is False and type(proximal) is float and not proximal)
     )
     drive: Mapping[str, Any] | None = _NOTHING
@@ -136,25 +134,18 @@ def linearise(
         key = (*key, stabilisation, length)  # the time step is a constant in the code that stabilises constraints
     served: _Served | None = memo.get(key) if plain and drive is not None else None
     if served is not None and drive is not None:
-        made = call.tuples(Linearised)
         answer = served(out, q, v, tau, length, drive)
+        if answer is None:
+            q_, v_, tau_ = all_converted((q, v, tau), out)
+            answer = served(out, q_, v_, tau_, length, drive)
         if answer is not None:
-            if not drive and (held is None or stabilisation is None):
-                choices = (dt, *key[2:6], constraints)
-                arguments = served.arguments(None, None, None, length, tau is not None, drive)
-                own, table = () if held is None else held.constraints, model._memo.quick
-                call.keep_route(linearise, table, (q, v, tau), choices, served.holder, arguments, made, *own)
-            return made(answer)
-        q_, v_, tau_ = all_converted((q, v, tau), out)
-        answer = served(out, q_, v_, tau_, length, drive)
-        if answer is not None:
-            return made(answer)
+            return Linearised._make(answer)
     check_not_traced("lw.linearise", q, v, tau)
     given = {
         "q_target": q_target, "kp": kp, "v_target": v_target, "kd": kd, "damping": damping, "friction": friction,
         "springs": springs, "effort_limits": effort_limits, "torque": torque, "parameters": parameters,
         "constraints": constraints, "stabilisation": stabilisation, "proximal": proximal, "f_ext": f_ext,
-        "joint_limits": joint_limits, "contacts": contacts,
+        "joint_limits": joint_limits, "contacts": contacts, "friction_law": friction_law, "integrator": integrator,
     }  # fmt: skip
     forces = None if tau is None else as_array(model, "tau", "velocity", tau)[..., None, :]
     data = {"inertias": inertias, "armature": armature, "placements": placements}
@@ -174,10 +165,10 @@ def linearise(
     )
     asked.check_finite()
     into = None if out is None else _into(out, asked, {"q": q, "v": v, "tau": tau, **given, **data})
-    A, B, holder = linearised(asked.job, into)
+    A, B, code = linearised(asked.job, into)
     kept = plain and drive is not None and current_form() == "auto" and len(asked.job) > 0
-    if kept and holder is not None and not ((forces is not None or drive) and without_effort(model)):
-        memo[key] = _Served(asked.job, *holder)
+    if kept and code is not None and not ((forces is not None or drive) and without_effort(model)):
+        memo[key] = _Served(asked.job, *code)
     if out is not None and into is not None:
         for target, found in zip(into, (A, B), strict=True):
             if found is not target and not np.may_share_memory(found, target):
@@ -197,32 +188,27 @@ def _into(out: Any, asked: Asked, values: Mapping[str, Any]) -> Two:
     return A.reshape(n, 2 * nv, 2 * nv), B.reshape(n, 2 * nv, nv)
 
 
-Code = tuple[Holder, Sequence[str], Mapping[str, Array]]
-"""The holder of code that serves plain arrays, the names of its arguments, and those that are no part of the step."""
+Code = tuple[Serve, Sequence[str], Mapping[str, Array]]
+"""The builtin that serves plain arrays, the names of its arguments, and those that are no part of the step."""
 
 
 class _Served:
     """Serves plain arrays, or returns None, with all arguments but q, v, tau, dt and the drive as in a job."""
 
-    def __init__(self, job: Job, holder: Holder, names: Sequence[str], others: Mapping[str, Array]) -> None:
+    def __init__(self, job: Job, code: Serve, names: Sequence[str], others: Mapping[str, Array]) -> None:
         same: dict[str, Any] = {name: array[0, 0].copy() for name, array in job.parts.items()}
         same |= {**others, "q": None, "v": None, "tau": np.zeros(job.model.nv)}
-        self.holder, self._fixed = holder, [same[name] for name in names]
-        self._code = partial(mode.served(), holder)
+        self._code, self._fixed = code, [same[name] for name in names]
         self._places = {name: place for place, name in enumerate(names)}
 
-    def arguments(self, q: Any, v: Any, tau: Any, dt: float, driven: bool, drive: Mapping[str, Any]) -> list[Any]:
-        """The arguments of the code; without ``driven``, tau is zero."""
+    def __call__(self, out: Any, q: Any, v: Any, tau: Any, dt: float, drive: Mapping[str, Any]) -> Any:
         found, places = self._fixed.copy(), self._places
         found[places["q"]], found[places["v"]], found[places["dt"]] = q, v, dt
-        if driven:
+        if tau is not None:
             found[places["tau"]] = tau
         for name, value in drive.items():
             found[places[name]] = value
-        return found
-
-    def __call__(self, out: Any, q: Any, v: Any, tau: Any, dt: float, drive: Mapping[str, Any]) -> Any:
-        return self._code(out, *self.arguments(q, v, tau, dt, tau is not None, drive))
+        return self._code(out, *found)
 
 
 _NOTHING: Mapping[str, Any] = {}
@@ -254,9 +240,9 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
     by_columns = stands_apart(step) or looped(model) or bool(step.varied)
     touching = step.contacts is not None
-    pushed_through = step.joints or touching or bool(step.constraints and step.proximal)
+    pushed_through = step.joints or step.several or touching or bool(step.constraints and step.proximal)
     apart = not within("derived_whole" if step.constraints else "linearised_whole", model.nv)
-    if apart and step.law is None and not (step.constraints or step.joints or touching or step.varied):
+    if apart and step.law is None and not (pushed_through or step.constraints or step.varied):
         return _by_loops(job, into)
     if apart and not by_columns and current_form() == "auto" and is_a_chain(step):
         return _by_chain(job, shapes, into)
@@ -315,10 +301,11 @@ def _leaves(job: Job, kernel: CompiledFunction, values: Sequence[Array], into: T
     return leaves
 
 
-def _code(kernel: CompiledFunction, last: Sequence[Array] = ()) -> Code | None:
+def _code(kernel: CompiledFunction, last: Sequence[Array] = ()) -> Code:
     """The code of a kernel, whose ``last`` arguments are these."""
     names = list(kernel.shapes)
-    return kernel.holder and (kernel.holder, names, dict(zip(names[len(names) - len(last) :], last, strict=True)))
+    others = dict(zip(names[len(names) - len(last) :], last, strict=True))
+    return kernel.served, names, others
 
 
 def _check(job: Job, fine: NDArray[np.bool_]) -> None:
@@ -366,5 +353,5 @@ def _by_loops(job: Job, into: Two | None) -> tuple[Array, Array, Code | None]:
         given["f_ext"] = given["f_ext"].reshape(-1, len(model.bodies), 6)
     names = [name for name, _ in algorithm.arguments]
     A, B = call.call(algorithm, model, [given[name] for name in names], table=table, out=into)
-    holder = table.get(algorithm.name)
-    return A, B, None if holder is None else (holder, names, {})
+    serve = table.get(algorithm.name)
+    return A, B, None if serve is None else (serve, names, {})
