@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -13,15 +13,16 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
+from linkwork.compiled.repeating import repeat
+from linkwork.compiled.subroutine import subroutine
 from linkwork.engine.ir import evaluator, verifier
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.merge import merge_cases
 from linkwork.engine.ir.program import Block, Loop, Program, calls
 from linkwork.engine.ir.shared_calls import share_calls
-from linkwork.engine.plans import Task, plan_for, planner, stage_words
+from linkwork.engine.plans import Task, plan_for, planner
 from linkwork.engine.plans import plan as plan_module
 from linkwork.engine.plans.rolled import Rolled, laid_out
-from linkwork.engine.plans.staged import Staged
 from linkwork.engine.plans.traced import Traced
 from linkwork.engine.run import memory
 from linkwork.engine.trace import pull_loops
@@ -263,13 +264,9 @@ def test_a_chain_of_100_links_on_a_floating_base() -> None:
     ]
 
 
-@pytest.mark.parametrize(("method", "kind"), [("articulated_body", Traced), ("constraint_force", Staged)])
-def test_what_is_served_without_checks_has_the_same_bits(
-    method: str, kind: type, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Plain arrays, with the same leading axes or none, and out=; everything else takes the checked path. Code with
-    loops over bodies is called for tiles, code that cuts chains into segments between stages.
-    """
+@pytest.mark.parametrize("method", ["articulated_body", "constraint_force", "assembly"])
+def test_what_is_served_without_checks_has_the_same_bits(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain arrays, with the same leading axes or none, and out=; everything else takes the checked path."""
 
     def text(q: Array, v: Array, weight: Array) -> Any:
         tau = lw.gravity_torques(LONG, q)
@@ -296,8 +293,8 @@ def test_what_is_served_without_checks_has_the_same_bits(
     assert np.array_equal(second["again"], kept["again"])
     assert all(np.array_equal(found, kept[name]) for name, found in f(q, v, weight).items())
     plan = f.plan
-    assert type(plan) is kind
-    word = plan._busy if isinstance(plan, Staged) else cast(Traced, plan).busy
+    assert isinstance(plan, Traced)
+    word = plan.busy
     for busy in (0, 0, 1):  # checked, by code, and by Python, while another call is at the code
         word[0] = busy
         alone = f(q[1, 2], v[1, 2], weight)
@@ -318,10 +315,49 @@ def test_what_is_served_without_checks_has_the_same_bits(
     with pytest.raises(lw.ArgumentError, match=r"leading .* do not broadcast"):
         g(q, v[:2])
     assert np.array_equal(g(q[0], v[0].tolist()), out[0]) and g(q[:0], v[:0]).shape == (0, 4, 60)
-    for module in (stage_words, plan_module):
-        monkeypatch.setattr(module, "MOST_MEMORY", 0)  # too little for what lies between the parts, and for calls
+    monkeypatch.setattr(plan_module, "MOST_MEMORY", 0)  # too little for calls
     h = lw.compile(lambda q, v: lw.forward_dynamics(LONG, q, v, 2.0 * v, method=method), q=60, v=60)
     assert all(np.array_equal(h(q, v), out) for _ in range(2)) and h._entry is not None and not h._entry.forms
+
+
+@pytest.mark.parametrize("method", ["constraint_force", "assembly"])
+def test_code_by_segments_or_levels_is_called_in_subroutines_repeats_and_steps(method: str) -> None:
+    """In the order of the caller's bodies, though segments want the chain's first, with the bits of single calls."""
+    builder, parent = lw.Builder("comb"), "world"
+    for k in range(60):
+        mass = {"mass": 1.0, "inertia": (1.0, 1.0, 1.0)}
+        parent = builder.add_body(f"b{k}", parent, lw.joints.Revolute("xyz"[k % 3]), lw.placement((0.1, 0, 0)), **mass)
+        if k in (0, 20):
+            builder.add_body(f"side{k}", parent, lw.joints.Revolute("x"), lw.placement((0, 0.1, 0)), **mass)
+    model = builder.build()
+
+    def dynamics(q: Any, v: Any, tau: Any) -> Any:
+        return lw.forward_dynamics(model, q, v, tau, method=method)
+
+    def text(q: Any, v: Any) -> Any:
+        called = subroutine(lambda q, v: [dynamics(q, v, 0.0 * v)])
+        (a,) = called(q, called(q, v)[0])
+        return a, repeat(lambda x, q, v: ((0.1 * dynamics(q, v, x),), 1.0), (v,), (q, v), most=3, may_stop=True)[0]
+
+    q, v = np.random.default_rng(3).normal(size=(2, 10, 62))
+    one = lw.compile(text, q=62, v=62)
+    many = one(q, v)
+    a = dynamics(q, dynamics(q, v, 0.0 * v), 0.0 * v)
+    x = v
+    for _ in range(3):
+        x = 0.1 * dynamics(q, v, x)
+    assert np.array_equal(bits(many[0]), bits(a)) and np.array_equal(bits(many[1]), bits(x))
+    assert all(np.array_equal(bits(own), bits(all_[4])) for own, all_ in zip(one(q[4], v[4]), many, strict=True))
+
+    law = lw.compile(lambda t, q, v: 0.01 * dynamics(q, v, -v), t=(), q=62, v=62)
+    runs = [lw.rollout(model, q[:n], 0.1 * v[:n], torque=law, dt=1e-4, steps=3) for n in (1, 9)]
+    for alone, among in ((runs[0].q, runs[1].q), (runs[0].v, runs[1].v)):
+        assert np.array_equal(bits(alone[0]), bits(among[0]))
+    now, speed = q[0], 0.1 * v[0]
+    for _ in range(3):
+        step = lw.rollout(model, now, speed, law(0.0, now, speed)[None], dt=1e-4, steps=1)
+        now, speed = step.q[-1], step.v[-1]
+    close(runs[0].q[0, -1], now, 1e-13)
 
 
 def test_gradients_of_long_chains_are_differentiated_forward() -> None:
@@ -339,8 +375,12 @@ def test_what_is_not_differentiated_is_said(monkeypatch: pytest.MonkeyPatch) -> 
     def by_segments(q: Any) -> Any:
         return lw.forward_dynamics(LONG, q, q, q, method="constraint_force")
 
-    with pytest.raises(lw.TracingError, match=r"constraint_force of .* by segments, .* such as 'articulated_body'"):
-        lw.jvp(by_segments, q=60)
+    def by_levels(q: Any) -> Any:
+        return lw.forward_dynamics(LONG, q, q, q, method="assembly")
+
+    for text, method in ((by_segments, "constraint_force"), (by_levels, "assembly")):
+        with pytest.raises(lw.TracingError, match=rf"{method} of .* by segments, .* such as 'articulated_body'"):
+            lw.jvp(text, q=60)
     gradient = lw.jacobian_of(lambda q: lw.energy(LONG, q, q)[1], q=60)
     with pytest.raises(lw.TracingError, match=r"energy of .* backward only once; .* forward, by lw.jvp"):
         lw.vjp(gradient)

@@ -337,11 +337,11 @@ def _can_call(scene: Scene) -> bool:
 
 def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_of: Callable[[Any], Traced]) -> Any:
     """The result of ``make``, kept with the model; None if code cannot do the step, or does not pay off."""
-    model, laws = scene.model, [law for law in (scene.law, scene.load) if law is not None]
+    model = scene.model
     size, loops = len(model.bodies) * (2.5 if scene.joints else 1.0), _calls(scene)
     if current_form() != "auto" or not model.nv or (size > _LARGEST and not loops):
         return None
-    if loops and not (name == "simulate" and _can_call(scene) and all(law.takes_tiles for law in laws)):
+    if loops and not (name == "simulate" and _can_call(scene)):
         return None  # the code has loops, and is called from Python
     if _loops(scene) == "outside" and any(joint.friction for joint in scene.joints):
         return None  # friction and constraints depend on each other: Python solves for them together

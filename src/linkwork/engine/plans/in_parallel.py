@@ -48,7 +48,7 @@ class InParallel(Compiled):
         """How often parallel loops are run."""
 
     def symbols(self, lanes: int) -> list[str]:
-        return ["batch", "integer"] if lanes > 1 else ["batch", "help", "integer"]
+        return ["batch", "integer", "tile"] if lanes > 1 else ["batch", "help", "integer", "tile"]
 
     one_state_frame = "one_state"
 

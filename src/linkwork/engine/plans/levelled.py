@@ -7,6 +7,7 @@ from functools import partial
 
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel, parallel
+from linkwork.engine.emit.calling import exported
 from linkwork.engine.emit.packing import compile_time_integers
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans.in_parallel import InParallel
@@ -73,8 +74,9 @@ class ByLevels(InParallel):
         widths_told = [widths[part] for part in ("cell", "place", "post")]
         integers = compile_time_integers([*widths_told, *parallel.parallel_loops(program)])
         if lanes > 1:
-            return kernel.module(program, self.interface, lanes, integers)
-        return parallel.module(program, self.interface, self.lanes, jit.triple(), integers, group=1)
+            return kernel.module(program, self.interface, lanes, integers + exported(self.interface))
+        more = integers + exported(self.interface, teams=True)
+        return parallel.module(program, self.interface, self.lanes, jit.triple(), more, group=1)
 
     def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
         tables, _ = self._made(self.lanes if frame == "one_state" else 1)

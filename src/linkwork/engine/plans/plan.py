@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.engine.code import jit, loader
-from linkwork.engine.emit.call_frame import CallFrame, Interface, Words
+from linkwork.engine.emit.call_frame import Called, CallFrame, Interface, Words
 from linkwork.engine.plans.task import Shape, Signature, Task, moved
 from linkwork.engine.run.entries import Entry, fit, held, make
 from linkwork.engine.run.memory import address, aligned, empty, scratch
@@ -332,6 +332,24 @@ class Compiled(Plan):
         """One state, by its words; the status."""
         _, batch = self.code(1)
         return batch(address(words))
+
+    # By other code, for its own tiles
+
+    def called(self, callee: object) -> Called:
+        """What code that calls this depends on."""
+        code, frames = self.code(1)[0], (self.one_state_frame, "batch")
+        known, memory = [self.tables(code, frame) for frame in frames], [self.workspace(code, 1, f) for f in frames]
+        of_one, of_tiles = (tuple(each[name] for name in self.interface.sizes) for each in known)
+        work, square = (max(each[part] for each in memory) for part in ("work", "square"))
+        return Called(
+            callee, tuple(self.task.arguments), tuple(self.task.results), of_one, of_tiles, work, square, self.zeroed
+        )
+
+    def addresses(self, lanes: int) -> list[int]:
+        """Of the code for a tile of so many lanes, and of its tables."""
+        code, _ = self.code(lanes)
+        known = self.tables(code, self.one_state_frame if lanes == 1 else "batch")
+        return [code.addresses["tile"], known["data"], known["ints"]]
 
     # By the builtins
 

@@ -71,17 +71,9 @@ def plan_for_trace(
     task: TracedTask, what: str, form: str = "auto", cpu: tuple[str, str] | None = None, lanes: int | None = None
 ) -> Plan:
     """The plan of a traced program; a warning names ``what`` if it is too long for machine code."""
-    callees = _callees(task, cpu, lanes) if form != "interpreted" else {}
-    if callees is None:
-        from linkwork.engine.plans.staged import Staged
-
-        return Staged(
-            task,
-            lambda stage: plan_for_trace(stage, what, form, cpu, lanes),
-            lambda called: plan_for(called, form, cpu, lanes),
-        )
     if form == "interpreted":
         return Evaluated(task)
+    callees = _callees(task, cpu, lanes)
     with jit.lock:
         plan = Traced(task, cpu, lanes, callees)
         instructions = plan.excess
@@ -95,27 +87,38 @@ def plan_for_trace(
 
 
 def code_for_trace(task: TracedTask) -> Traced:
-    """The plan of a traced program, all of whose calls take tiles, by machine code, however long it is."""
-    callees = _callees(task, None, None)
-    assert callees is not None
-    return Traced(task, callees=callees)
+    """The plan of a traced program by machine code, however long it is."""
+    return Traced(task, callees=_callees(task, None, None))
 
 
-def _callees(task: TracedTask, cpu: tuple[str, str] | None, lanes: int | None) -> dict[Callee, Rolled] | None:
-    """The plans of the code with loops that a program calls; None if some of it cannot be called for tiles."""
+def _callees(task: TracedTask, cpu: tuple[str, str] | None, lanes: int | None) -> dict[Callee, Compiled]:
+    """The plans of the code with loops that a program calls."""
     if task.found_without_tracing:
         return {}
     if not calls(task.program):
         return {}
     from linkwork.engine.ir.shared_calls import share_calls
+    from linkwork.engine.plans.rolled import Rolled
 
-    found: dict[Callee, Rolled] = {}
+    found: dict[Callee, Compiled] = {}
     for callee in dict.fromkeys(calls(share_calls(task.program))):
-        if not callee.takes_tiles:
-            return None
-        plan = _looped(callee.task(), cpu, lanes)
-        found[callee] = plan.moved(callee.offsets) if callee.offsets else plan
+        plan = _with_loops(callee.task(), cpu, lanes)
+        found[callee] = plan.moved(callee.offsets) if isinstance(plan, Rolled) and callee.offsets else plan
     return found
+
+
+def _with_loops(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Compiled:
+    """The code with loops of a callee, whose bodies are lined up if it cuts a chain into segments."""
+    algorithm = task.algorithm
+    if algorithm.by_levels:
+        from linkwork.engine.plans.levelled import ByLevels
+
+        return ByLevels(task, cpu, lanes)
+    if algorithm.segmented is not None:
+        from linkwork.engine.plans.segmented import Segmented
+
+        return Segmented(Task(algorithm.segmented, task.model, task.absent), cpu, lanes)
+    return _looped(task, cpu, lanes)
 
 
 def short_plan(task: TracedTask) -> Plan | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel
-from linkwork.engine.emit.call_frame import Called, Interface
+from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.calling import exported
 from linkwork.engine.emit.packing import compile_time_integers
 from linkwork.engine.emit.time_loop import time_loop
@@ -150,20 +150,6 @@ class Rolled(Compiled):
             **{f"parameters{k}": 10 * k * len(self.task.model.bodies) for k in range(1, 7)},
             **{str(name): count for name, count in (*counts, *results)},
         }
-
-    def called(self, callee: object) -> Called:
-        """What code that calls this for its tiles depends on."""
-        widths = self.code(1)[0].integers
-        sizes, memory = self.sizes(widths[1]), self.memory(*widths)
-        return Called(
-            callee, tuple(self.task.arguments), tuple(self.task.results),
-            tuple(sizes[name] for name in self.interface.sizes), memory["work"], memory["square"], self.zeroed,
-        )  # fmt: skip
-
-    def addresses(self, lanes: int) -> list[int]:
-        """Of the code for a tile of so many lanes, and of its tables."""
-        code, _ = self.code(lanes)
-        return [code.addresses["tile"], address(self.model_tables.data), address(self.model_tables.ints)]
 
     def moved(self, offsets: Offsets) -> Rolled:
         """The same with its frames moved."""

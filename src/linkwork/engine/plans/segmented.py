@@ -13,6 +13,7 @@ import numpy as np
 
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel, parallel
+from linkwork.engine.emit.calling import exported
 from linkwork.engine.emit.packing import compile_time_integers
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans.in_parallel import InParallel
@@ -94,9 +95,12 @@ class Segmented(InParallel):
     def text(self, lanes: int) -> str:
         program, widths = self._rolled
         if lanes > 1:
-            return kernel.module(program, self.interface, lanes, compile_time_integers([*widths.values()]))
+            integers = compile_time_integers([*widths.values()])
+            return kernel.module(program, self.interface, lanes, integers + exported(self.interface))
         integers = compile_time_integers([*widths.values(), *parallel.parallel_loops(program)])
-        return parallel.module(program, self.interface, self.group, jit.triple(), integers)
+        return parallel.module(
+            program, self.interface, self.group, jit.triple(), integers + exported(self.interface, teams=True)
+        )
 
     def _group(self, frame: str) -> int:
         """Adjacent segments: one state has them on the lanes, a batch has states there."""
@@ -179,8 +183,7 @@ class Reordered(_Around):
 
     def __init__(self, task: Task, inner: Plan, order: LinedUp) -> None:
         super().__init__(task, inner)
-        wrenches = (6 * order.bodies[:, None] + np.arange(6)).ravel()
-        self.columns = {"configuration": order.q, "velocity": order.v, "wrenches": wrenches}
+        self.columns = {space: order.places(space) for space in ("configuration", "velocity", "wrenches")}
 
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
         ordered = [np.take(a, self.columns[space], axis=1, mode="clip") for a, space in self.present(arguments)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit.call_frame import Interface, Words
-from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Found, Offsets, Plan, given_back
+from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Compiled, Found, Offsets, Plan, given_back
 from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Shape, Signature
 from linkwork.engine.run.memory import address
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from linkwork.engine.emit.sparing import Spared
     from linkwork.engine.ir.program import Program
     from linkwork.engine.plans.callee import Callee
-    from linkwork.engine.plans.rolled import Rolled
 
 MOST_INSTRUCTIONS = 60_000
 """Of arithmetic, in code for a traced program: LLVM's time grows faster than its length."""
@@ -92,7 +91,7 @@ class Traced(StraightLine):
         task: TracedTask,
         cpu: tuple[str, str] | None = None,
         lanes: int | None = None,
-        callees: Mapping[Callee, Rolled] = MappingProxyType({}),
+        callees: Mapping[Callee, Compiled] = MappingProxyType({}),
     ) -> None:
         """``callees``: the plans of the code that the program calls."""
         super().__init__(task, cpu, lanes)

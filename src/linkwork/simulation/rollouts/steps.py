@@ -76,11 +76,8 @@ class Extras:
         return 2 if self.contacts is None else 2 + model.nv
 
     def apart(self, model: Model) -> bool:
-        """Whether a law and a cost cannot be part of the step's code: because the rest of it is done in Python, or
-        because they call code that takes a long chain by segments.
-        """
-        laws = [each for each in (self.law, self.cost) if each is not None]
-        return bool(laws) and (self.held_by_python(model) or not all(law.takes_tiles for law in laws))
+        """Whether a law and a cost cannot be part of the step's code, because the rest of it is done in Python."""
+        return bool(self.law or self.cost) and self.held_by_python(model)
 
     def calls(self, model: Model) -> bool:
         """Whether the step's code calls code with loops."""
