@@ -17,12 +17,14 @@ from linkwork.compiled.repeating import repeat
 from linkwork.compiled.subroutine import subroutine
 from linkwork.engine.ir import evaluator, verifier
 from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.layout import laid_out
 from linkwork.engine.ir.merge import merge_cases
 from linkwork.engine.ir.program import Block, Loop, Program, calls
 from linkwork.engine.ir.shared_calls import share_calls
 from linkwork.engine.plans import Task, plan_for, planner
 from linkwork.engine.plans import plan as plan_module
-from linkwork.engine.plans.rolled import Rolled, laid_out
+from linkwork.engine.plans.looped import Looped
+from linkwork.engine.plans.loops import BodyLoops
 from linkwork.engine.plans.traced import Traced
 from linkwork.engine.run import memory
 from linkwork.engine.trace import pull_loops
@@ -91,14 +93,14 @@ def test_loops_have_the_derivatives_of_straight_code(name: str, monkeypatch: pyt
     close(numbers(loop_gradients), numbers(gradients), 1e-13)
 
 
-def evaluated(plan: Rolled, arguments: list[Any]) -> tuple[list[list[Any]], Counter[str]]:
-    """The results of the verified program of a plan, and the count of each operation."""
-    program, *widths = plan.program
+def evaluated(loops: BodyLoops, arguments: list[Any]) -> tuple[list[list[Any]], Counter[str]]:
+    """The results of the verified program with these loops, and the count of each operation."""
+    program, widths = loops.laid_out
     arrays: dict[str, Any] = {f"argument{k}": list(each) for k, each in enumerate(arguments)}
-    arrays |= {f"result{k}": [0.0] * size for k, size in enumerate(plan.task.results)}
-    arrays |= {name: [np.nan] * size for name, size in plan.memory(*widths).items()}
-    arrays |= {"data": plan.model_tables.data.tolist(), "ints": plan.model_tables.ints.tolist()}
-    sizes = plan.sizes(plan.program.cell)
+    arrays |= {f"result{k}": [0.0] * size for k, size in enumerate(loops.task.results)}
+    arrays |= {name: [np.nan] * size for name, size in loops.memory(widths, False).items()}
+    arrays |= {"data": loops.model_tables.data.tolist(), "ints": loops.model_tables.ints.tolist()}
+    sizes = loops.sizes(widths, False)
     verifier.verify(program, arrays, sizes)
     done: Counter[str] = Counter()
 
@@ -112,7 +114,7 @@ def evaluated(plan: Rolled, arguments: list[Any]) -> tuple[list[list[Any]], Coun
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evaluator, "ARITHMETIC", {k: counted(k, f) for k, f in evaluator.ARITHMETIC.items()})
         evaluator.run(program, arrays, sizes)
-    return [arrays[f"result{k}"] for k in range(len(plan.task.results))], done
+    return [arrays[f"result{k}"] for k in range(len(loops.task.results))], done
 
 
 def task_of(name: str, *derivatives: str) -> Task:
@@ -126,9 +128,9 @@ def task_of(name: str, *derivatives: str) -> Task:
 @pytest.mark.parametrize("name", ["articulated_body", "mass_matrix", "jacobian/local"])
 def test_a_product_backward_takes_at_most_four_times_the_operations(name: str) -> None:
     given = [x for x, _ in zip(state(TREE), task_of(name).arguments, strict=False)]
-    results, once = evaluated(Rolled(task_of(name)), given)
+    results, once = evaluated(BodyLoops(task_of(name)), given)
     weights = [np.ones(len(result)) for result in results]
-    again, there_and_back = evaluated(Rolled(task_of(name, "backward")), [*given, *weights])
+    again, there_and_back = evaluated(BodyLoops(task_of(name, "backward")), [*given, *weights])
     assert all(np.array_equal(bits(x), bits(y)) for x, y in zip(results, again, strict=False))
     assert sum(once.values()) < sum(there_and_back.values()) <= 4 * sum(once.values())
 
@@ -155,7 +157,7 @@ def test_products_in_both_directions_agree_whatever_was_in_memory(name: str) -> 
     )
     weights, tangents = ([rng.normal(size=count) for count in each] for each in (once.results, once.arguments))
     (back, _), (forth, _) = (
-        evaluated(Rolled(task), [*given, *more]) for task, more in ((backward, weights), (forward, tangents))
+        evaluated(BodyLoops(task), [*given, *more]) for task, more in ((backward, weights), (forward, tangents))
     )
     count = len(weights)
     products = [(x, y) for x, y in zip(back[count:], tangents, strict=True)]
@@ -188,7 +190,7 @@ def test_cases_that_are_merged_again_keep_all_kinds() -> None:
 def test_a_product_backward_is_what_differences_of_40_digits_give() -> None:
     given = [list(x) for x in state(TREE)]
     weights, towards = np.random.default_rng(6).normal(size=(2, TREE.nv))
-    (_, *gradients), _ = evaluated(Rolled(task_of("inverse_dynamics", "backward")), [*given, weights])
+    (_, *gradients), _ = evaluated(BodyLoops(task_of("inverse_dynamics", "backward")), [*given, weights])
     with mpmath.workdps(40):
         ends = []
         for h in (mpmath.mpf("1e-15"), mpmath.mpf("-1e-15")):
@@ -203,10 +205,10 @@ def test_a_product_backward_is_what_differences_of_40_digits_give() -> None:
 def test_what_is_not_called_overwritten_is_never_overwritten(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every read of a field finds the same value at the end, unless a pass declares that it may be lost."""
     task = Task(ALGORITHMS[name], TREE, (), TREE.frames)
-    plan = Rolled(task)
-    program = roll(task.algorithm, plan.model_tables.kinds, plan.model_tables.width, expand=False)
+    loops = BodyLoops(task)
+    program = roll(task.algorithm, loops.model_tables.kinds, loops.model_tables.width, expand=False)
     lost = overwritten(program)
-    plan.program = laid_out(program, grouped=False)  # else rows are used again, after derivatives
+    loops.laid_out = program, laid_out(program, grouped=False)  # else rows are used again, after derivatives
     read: list[tuple[int, Any, int, float]] = []
 
     class Watched(evaluator._Run):
@@ -220,7 +222,7 @@ def test_what_is_not_called_overwritten_is_never_overwritten(name: str, monkeypa
 
     monkeypatch.setattr(evaluator, "_Run", Watched)
     given = dict(zip(("q", "v", "tau"), state(TREE), strict=True)) | {"f_ext": FORCE.ravel()}
-    evaluated(plan, [given[argument] for argument, _ in task.algorithm.arguments])
+    evaluated(loops, [given[argument] for argument, _ in task.algorithm.arguments])
     assert len(read) > 100
     assert all(array[element] == value for n, array, element, value in read if n not in lost)
     assert any(array[element] != value for _, array, element, value in read)
@@ -386,7 +388,7 @@ def test_what_is_not_differentiated_is_said(monkeypatch: pytest.MonkeyPatch) -> 
         lw.vjp(gradient)
     monkeypatch.setattr(pull_loops, "_STRIDES", {0: (), 1: ("row",)})  # as if two loops were too many
     with pytest.raises(lw.TracingError, match=r"mass_matrix overwrites, .* differentiate it forward, by lw.jvp"):
-        _ = Rolled(task_of("mass_matrix", "backward")).program
+        _ = BodyLoops(task_of("mass_matrix", "backward")).program
 
 
 @pytest.mark.parametrize("name", ["operational/sparse", "operational/pv", "operational/extended_propagator"])
@@ -398,7 +400,7 @@ def test_backward_walks_of_paths_have_the_bits_of_the_evaluator(name: str, monke
     frames = [model.frame(name) for name in ("left_hand", "right_hand", "left_foot")]
     task = Task(ALGORITHMS[name], model, (), frames, derivatives=("backward",))
     arguments = [np.random.default_rng(11).normal(size=(9, n)) for n in task.arguments]
-    plan, expected = Rolled(task), plan_for(task, "interpreted").run(arguments, 9)[0]
+    plan, expected = Looped(task, BodyLoops(task)), plan_for(task, "interpreted").run(arguments, 9)[0]
     scratch = plan_module.scratch
 
     def filled(name: str, count: int) -> int:

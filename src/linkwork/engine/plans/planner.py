@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING
 from linkwork.algorithms import Algorithm
 from linkwork.engine.code import jit
 from linkwork.engine.ir.program import calls
-from linkwork.engine.plans.plan import Compiled, Interpreted, Plan, SomeRows
+from linkwork.engine.plans import permuted
+from linkwork.engine.plans.permuted import of_parts, some_rows
+from linkwork.engine.plans.plan import Interpreted, Plan
 from linkwork.engine.plans.specialised import Specialised
 from linkwork.engine.plans.task import Task
 from linkwork.engine.plans.traced import MOST_INSTRUCTIONS as MOST_TRACED
-from linkwork.engine.plans.traced import Evaluated, Traced, TracedTask
+from linkwork.engine.plans.traced import Traced, TracedTask, evaluated
 from linkwork.errors import ArgumentError, warn_caller
 from linkwork.model.model import Model
 
 if TYPE_CHECKING:
     from linkwork.engine.plans.callee import Callee
-    from linkwork.engine.plans.rolled import Rolled
+    from linkwork.engine.plans.looped import Looped
 
 MOST_BODIES = 50
 """Up to here code is specialised: its size grows with the bodies, and LLVM's time more than that."""
@@ -48,7 +50,7 @@ def plan_for(task: Task, form: str = "auto", cpu: tuple[str, str] | None = None,
     """The plan of a task, in the form of ``form_of``; cpu and lanes are the host's unless a test overrides them."""
     chosen = form_of(task.algorithm, task.model, form)
     if task.kept is not None and chosen != "specialised":
-        return SomeRows(task, plan_for(task.whole, form, cpu, lanes))
+        return some_rows(task, plan_for(task.whole, form, cpu, lanes))
     with jit.lock:  # tracing too: the lock of Python 3.11's cached_property may be held in a forked child
         if task.derivatives:
             return _of_loops(task, form, cpu, lanes)
@@ -57,14 +59,14 @@ def plan_for(task: Task, form: str = "auto", cpu: tuple[str, str] | None = None,
         if chosen == "interpreted":
             return Interpreted(task)
         if chosen == "rolled":
-            return _rolled(task, cpu, lanes)
+            return _looped(task, cpu, lanes)
         if form != "auto" or "rolled" not in task.algorithm.forms:
             return Specialised(task, cpu, lanes)
-        loops = None if task.over_time or task.algorithm.split else partial(_loops, task, cpu, lanes)
+        loops = None if task.over_time or task.algorithm.split else partial(_looped, task, cpu, lanes)
         plan = Specialised(task, cpu, lanes, loops)
         if _short_enough(plan):
             return plan
-        return _rolled(task, cpu, lanes) if task.kept is None else SomeRows(task, _rolled(task.whole, cpu, lanes))
+        return _looped(task, cpu, lanes)
 
 
 def plan_for_trace(
@@ -72,7 +74,7 @@ def plan_for_trace(
 ) -> Plan:
     """The plan of a traced program; a warning names ``what`` if it is too long for machine code."""
     if form == "interpreted":
-        return Evaluated(task)
+        return _evaluated(task)
     callees = _callees(task, cpu, lanes)
     with jit.lock:
         plan = Traced(task, cpu, lanes, callees)
@@ -83,7 +85,11 @@ def plan_for_trace(
         f"{what} has {instructions:,} instructions, more than the {MOST_TRACED:,} up to which machine "
         f"code is made; it runs by the interpreter, slowly. Use smaller matrices, fewer bodies, points or iterations"
     )
-    return Evaluated(task)
+    return _evaluated(task)
+
+
+def _evaluated(task: TracedTask) -> Interpreted:
+    return Interpreted(task, lambda arguments, states, _: evaluated(task.program, task, arguments, states))
 
 
 def code_for_trace(task: TracedTask) -> Traced:
@@ -91,34 +97,21 @@ def code_for_trace(task: TracedTask) -> Traced:
     return Traced(task, callees=_callees(task, None, None))
 
 
-def _callees(task: TracedTask, cpu: tuple[str, str] | None, lanes: int | None) -> dict[Callee, Compiled]:
+def _callees(task: TracedTask, cpu: tuple[str, str] | None, lanes: int | None) -> dict[Callee, Looped]:
     """The plans of the code with loops that a program calls."""
     if task.found_without_tracing:
         return {}
     if not calls(task.program):
         return {}
     from linkwork.engine.ir.shared_calls import share_calls
-    from linkwork.engine.plans.rolled import Rolled
 
-    found: dict[Callee, Compiled] = {}
+    found: dict[Callee, Looped] = {}
     for callee in dict.fromkeys(calls(share_calls(task.program))):
-        plan = _with_loops(callee.task(), cpu, lanes)
-        found[callee] = plan.moved(callee.offsets) if isinstance(plan, Rolled) and callee.offsets else plan
+        called = callee.task()
+        if (segments := called.algorithm.segmented) is not None:
+            called = Task(segments, called.model, called.absent)
+        found[callee] = _with_loops(called, cpu, lanes).moved(callee.offsets)
     return found
-
-
-def _with_loops(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Compiled:
-    """The code with loops of a callee, whose bodies are lined up if it cuts a chain into segments."""
-    algorithm = task.algorithm
-    if algorithm.by_levels:
-        from linkwork.engine.plans.levelled import ByLevels
-
-        return ByLevels(task, cpu, lanes)
-    if algorithm.segmented is not None:
-        from linkwork.engine.plans.segmented import Segmented
-
-        return Segmented(Task(algorithm.segmented, task.model, task.absent), cpu, lanes)
-    return _looped(task, cpu, lanes)
 
 
 def short_plan(task: TracedTask) -> Plan | None:
@@ -143,42 +136,39 @@ def _chain(algorithm: Algorithm, model: Model) -> bool:
     return cut(order.model if order else model) is not None
 
 
-def _loops(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Compiled | SomeRows:
-    return _looped(task, cpu, lanes) if task.kept is None else SomeRows(task, _looped(task.whole, cpu, lanes))
+def _with_loops(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Looped:
+    """The plan of code with loops; of a chain's bodies, lined up, if they are cut into segments."""
+    algorithm = task.algorithm
+    if algorithm.by_levels or "segmented" in algorithm.forms:
+        from linkwork.engine.plans import one_state
+
+        return one_state.by_levels(task, cpu, lanes) if algorithm.by_levels else one_state.by_segments(task, cpu, lanes)
+    from linkwork.engine.plans.looped import Looped
+    from linkwork.engine.plans.loops import BodyLoops
+
+    return Looped(task, BodyLoops(task), cpu, lanes)
 
 
-def _looped(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Rolled:
-    from linkwork.engine.plans.rolled import Rolled
-
-    return Rolled(task, cpu, lanes)
-
-
-def _rolled(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
-    from linkwork.engine.plans.rolled import OfParts, Rolled
-
-    if task.algorithm.by_levels:
-        from linkwork.engine.plans.levelled import ByLevels
-
-        plan = ByLevels(task, cpu, lanes)
-        return Interpreted(task) if plan.too_long else plan
+def _looped(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
+    """The same for a task whose results may be some rows, or whose links are split."""
+    if task.kept is not None:
+        return some_rows(task, _with_loops(task.whole, cpu, lanes))
     if task.algorithm.split is None:
-        return _loops(task, cpu, lanes)
+        plan = _with_loops(task, cpu, lanes)
+        return Interpreted(task) if plan.loops.too_long else plan
     from linkwork.model.splitting import split
 
     parted = split(task.model)
-    return OfParts(task, Rolled(Task(task.algorithm.split, parted.model, task.absent), cpu, lanes), parted)
+    return of_parts(task, _with_loops(Task(task.algorithm.split, parted.model, task.absent), cpu, lanes), parted)
 
 
 def _of_loops(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
-    """The plan of derivatives, which are those of a rolled program."""
-    from linkwork.engine.plans.rolled import EvaluatedRolled, Rolled
-
-    plan = Rolled(task, cpu, lanes)
-    return EvaluatedRolled(plan) if form == "interpreted" else plan
+    """The plan of derivatives, which are those of a program with loops."""
+    plan = _with_loops(task, cpu, lanes)
+    return Interpreted(task, plan.loops.evaluated) if form == "interpreted" else plan
 
 
 def _segmented(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
-    from linkwork.engine.plans.segmented import Reordered, Segmented
     from linkwork.model.segments import lined_up
 
     order = None
@@ -186,8 +176,8 @@ def _segmented(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | 
     if task.algorithm.segmented is not None:
         order = lined_up(task.model)
         inner = Task(task.algorithm.segmented, order.model if order else task.model, task.absent)
-    plan: Plan = Interpreted(inner) if form == "interpreted" else Segmented(inner, cpu, lanes)
-    return Reordered(task, plan, order) if order else plan
+    plan = Interpreted(inner) if form == "interpreted" else _with_loops(inner, cpu, lanes)
+    return permuted.lined_up(task, plan, order) if order else plan
 
 
 def _short_enough(plan: Specialised) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwork.engine.code import fingerprint, loader
 from linkwork.engine.emit.call_frame import Interface
-from linkwork.engine.plans.plan import Array, Arrays, Compiled, Found, Offsets, SomeRows
+from linkwork.engine.plans.plan import Array, Arrays, Found, Offsets, Plan
 from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Task
 from linkwork.engine.spaces import OFFSETS
@@ -46,7 +46,7 @@ class Specialised(StraightLine):
         task: Task,
         cpu: tuple[str, str] | None = None,
         lanes: int | None = None,
-        rolled: Callable[[], Compiled | SomeRows] | None = None,
+        rolled: Callable[[], Plan] | None = None,
     ) -> None:
         super().__init__(task, cpu, lanes)
         self.rolled = rolled
@@ -81,12 +81,12 @@ class Specialised(StraightLine):
         return len(self.program.root.order) <= most
 
     @cached_property
-    def for_batches(self) -> Compiled | SomeRows:
+    def for_batches(self) -> Plan:
         """The plan of batches: this, or the rolled one."""
         if self.rolled is None or loader.is_kept(self.key(self.lanes)):
             return self
         rolled = self.rolled()
-        if loader.is_kept(rolled.key(rolled.lanes)):
+        if rolled.is_kept:
             return rolled
         return rolled if len(self.program.root.order) > MOST_IN_BATCHES else self
 

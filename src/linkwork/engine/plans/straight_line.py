@@ -32,8 +32,7 @@ class StraightLine(Compiled):
 
     @property
     def is_kept(self) -> bool:
-        """Whether its code needs no compilation."""
-        return loader.is_kept(self.key(1)) or loader.is_kept(self.key(self.lanes))
+        return loader.is_kept(self.key(1)) or super().is_kept
 
     def symbols(self, lanes: int) -> list[str]:
         return [self.entry_point, *(["integer"] if self._has_integers(lanes) else [])]

@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit.call_frame import Interface, Words
-from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Compiled, Found, Offsets, Plan, given_back
+from linkwork.engine.plans.plan import Array, Arrays, Compiled
 from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Shape, Signature
 from linkwork.engine.run.memory import address
@@ -190,24 +190,14 @@ class Traced(StraightLine):
         return instructions if instructions > MOST_INSTRUCTIONS else 0
 
 
-class Evaluated(Plan):
-    """The program run by the evaluator, all states of a batch at once."""
-
-    task: TracedTask
-
-    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
-        return evaluated(self.task.program, self.task, arguments, states, out)
-
-
 def evaluated(
     program: Program,
     task: Signature,
     arguments: Arrays,
     states: int,
-    out: Arrays | None = None,
     tables: Mapping[str, MutableSequence[Any]] = MappingProxyType({}),
     sizes: Mapping[str, int] = MappingProxyType({}),
-) -> Found:
+) -> list[Array]:
     """The evaluator's results for a batch; ``tables`` are arrays besides arguments and results."""
     from linkwork.engine.ir.evaluator import run
 
@@ -225,5 +215,4 @@ def evaluated(
             result[:, i] = number
         result += 0.0  # clears the sign of zeros
         found.append(result)
-    fine = all(np.isfinite(result).all() for result in found)
-    return given_back(found, out), 0 if fine else NOT_FINITE_RESULT
+    return found
