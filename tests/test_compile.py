@@ -579,7 +579,7 @@ def test_a_law_for_another_model_is_refused() -> None:
 
 
 def test_a_trace_too_large_runs_by_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("linkwork.engine.plans.traced.MOST_INSTRUCTIONS", 10)
+    monkeypatch.setattr("linkwork.engine.plans.straight_line.MOST_INSTRUCTIONS", 10)
     made = lw.compile(lambda x: np.cumsum(x * x + 1.0), x=20)
     with pytest.warns(lw.LinkworkWarning, match=r"has \d+ instructions, more than .* by the interpreter") as warned:
         found = made(np.ones((3, 20)))
@@ -605,7 +605,7 @@ def test_a_trace_that_grows_too_large_says_so_before_it_ends(monkeypatch: pytest
 
 
 def test_a_program_that_is_too_long_as_it_stands_is_not_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("linkwork.engine.plans.traced.MOST_INSTRUCTIONS", 10)
+    monkeypatch.setattr("linkwork.engine.plans.straight_line.MOST_INSTRUCTIONS", 10)
     monkeypatch.setattr("linkwork.engine.trace.replay.expanded", None)
     monkeypatch.setattr("linkwork.engine.code.fingerprint.of_program", None)
     made = lw.compile(lambda x: np.cumsum(np.sin(x)), x=20)

@@ -17,7 +17,7 @@ from linkwork.dynamics import constrained_derivatives, impacts
 from linkwork.dynamics import held as held_frames
 from linkwork.dynamics.constraint_solvers import JoinedSolver
 from linkwork.dynamics.held import HeldBy, held_by
-from linkwork.engine.plans import traced
+from linkwork.engine.plans import straight_line
 from linkwork.model import Body, Limits, Model
 from linkwork.spatial import Inertia, Mat3, Sym3, Transform, Vec3
 from strategies import Array, close
@@ -566,7 +566,7 @@ def test_constraints_of_any_number_are_one_kernel() -> None:
 
 def test_a_kernel_that_would_be_too_long_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a warning: NumPy joins shorter ones."""
-    monkeypatch.setattr(traced, "MOST_INSTRUCTIONS", 100)
+    monkeypatch.setattr(straight_line, "MOST_INSTRUCTIONS", 100)
     monkeypatch.setattr(tracing, "MOST_INSTRUCTIONS", 100)
     model, couplings = gears(3)
     q, v = lw.random_state(model, 0, 2)

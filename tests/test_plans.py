@@ -23,6 +23,7 @@ from linkwork.engine.plans.one_state import by_segments, segment_tree
 from linkwork.engine.plans.permuted import Permuted
 from linkwork.engine.plans.plan import Interpreted, Plan
 from linkwork.engine.plans.specialised import Specialised
+from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace import tables
 from linkwork.engine.trace.tables import BODIES, FRAMES, JUNCTIONS, packed
@@ -56,27 +57,27 @@ CHAIN, LONG, STAR, COMB = (
 @pytest.mark.parametrize(
     ("name", "model", "form", "plan"),
     [
-        ("articulated_body", CHAIN, "auto", Specialised),
+        ("articulated_body", CHAIN, "auto", StraightLine),
         ("articulated_body", CHAIN, "rolled", Looped),
         ("articulated_body", CHAIN, "interpreted", Interpreted),
         ("articulated_body", LONG, "auto", Looped),
-        ("articulated_body", LONG, "specialised", Specialised),
-        ("operational_inertia/pv", CHAIN, "rolled", Specialised),
-        ("constraint_force", CHAIN, "auto", Specialised),
-        ("constraint_force", CHAIN, "rolled", Specialised),
+        ("articulated_body", LONG, "specialised", StraightLine),
+        ("operational_inertia/pv", CHAIN, "rolled", StraightLine),
+        ("constraint_force", CHAIN, "auto", StraightLine),
+        ("constraint_force", CHAIN, "rolled", StraightLine),
         ("constraint_force", LONG, "auto", Looped),
         ("constraint_force", LONG, "rolled", Looped),
-        ("constraint_force", LONG, "specialised", Specialised),
+        ("constraint_force", LONG, "specialised", StraightLine),
         ("constraint_force", LONG, "interpreted", Interpreted),
         ("constraint_force", COMB, "auto", Permuted),
         ("constraint_force", COMB, "interpreted", Permuted),
         ("constraint_force", STAR, "auto", Interpreted),
         ("constraint_force_world", LONG, "auto", Interpreted),
         ("virtual_work_split", CHAIN, "auto", Interpreted),
-        ("virtual_work_split", CHAIN, "specialised", Specialised),
+        ("virtual_work_split", CHAIN, "specialised", StraightLine),
         ("virtual_work_split", CHAIN, "rolled", Permuted),
         ("virtual_work_unsplit", CHAIN, "rolled", Looped),
-        ("inversion", LONG, "auto", Specialised),
+        ("inversion", LONG, "auto", StraightLine),
     ],
 )
 def test_the_planner_decides(name: str, model: Model, form: str, plan: type[Plan]) -> None:
@@ -95,11 +96,11 @@ def test_code_that_would_be_too_long_is_rolled(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(planner, "MOST_INSTRUCTIONS", 10)
     task = Task(ALGORITHMS["articulated_body"], lw.mechanisms.rope(5))
-    monkeypatch.setattr(Specialised, "is_kept", False)
+    monkeypatch.setattr(StraightLine, "is_kept", False)
     assert type(plan_for(task)) is Looped
-    assert type(plan_for(task, "specialised")) is Specialised
-    monkeypatch.setattr(Specialised, "is_kept", True)
-    assert type(plan_for(task)) is Specialised
+    assert type(plan_for(task, "specialised")) is StraightLine
+    monkeypatch.setattr(StraightLine, "is_kept", True)
+    assert type(plan_for(task)) is StraightLine
     assert Specialised(task).fits(10_000) and not Specialised(task).fits(1000)  # by its end; not traced so far
 
 
@@ -107,10 +108,10 @@ def test_batches_are_rolled_where_straight_code_is_long(monkeypatch: pytest.Monk
     monkeypatch.setattr("linkwork.engine.code.loader.is_kept", lambda key: False)
     task = Task(ALGORITHMS["mass_matrix"], CHAIN)
     plan, q = plan_for(task), np.random.default_rng(0).normal(size=(3, 4))
-    assert isinstance(plan, Specialised) and plan.for_batches is plan
-    monkeypatch.setattr("linkwork.engine.plans.specialised.MOST_IN_BATCHES", 10)
+    assert isinstance(plan, StraightLine) and plan.for_batches is plan
+    monkeypatch.setattr("linkwork.engine.plans.straight_line.MOST_IN_BATCHES", 10)
     plan = plan_for(task)
-    assert isinstance(plan, Specialised) and type(plan.for_batches) is Looped
+    assert isinstance(plan, StraightLine) and type(plan.for_batches) is Looped
     (many,), status = plan.run([q], 3)
     assert status == 0 and not plan._codes
     for row, one in zip(many, q, strict=True):

@@ -25,7 +25,7 @@ from linkwork.engine.plans import Task, plan_for, planner
 from linkwork.engine.plans import plan as plan_module
 from linkwork.engine.plans.looped import Looped
 from linkwork.engine.plans.loops import BodyLoops
-from linkwork.engine.plans.traced import Traced
+from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.run import memory
 from linkwork.engine.trace import pull_loops
 from linkwork.engine.trace.interpreter import evaluate
@@ -295,7 +295,7 @@ def test_what_is_served_without_checks_has_the_same_bits(method: str, monkeypatc
     assert np.array_equal(second["again"], kept["again"])
     assert all(np.array_equal(found, kept[name]) for name, found in f(q, v, weight).items())
     plan = f.plan
-    assert isinstance(plan, Traced)
+    assert isinstance(plan, StraightLine)
     word = plan.busy
     for busy in (0, 0, 1):  # checked, by code, and by Python, while another call is at the code
         word[0] = busy

@@ -14,7 +14,7 @@ from linkwork.compiled.scalars import number
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.passes import eliminate_dead_code
 from linkwork.engine.ir.program import Program
-from linkwork.engine.plans.traced import MOST_INSTRUCTIONS
+from linkwork.engine.plans.straight_line import MOST_INSTRUCTIONS
 from linkwork.engine.trace.tracer import TooLong, Tracer
 from linkwork.errors import LinkworkError, TracingError, excuse, warn_caller, whereabouts
 

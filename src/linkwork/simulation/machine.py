@@ -19,7 +19,7 @@ from linkwork.dynamics.arguments import Array
 from linkwork.engine.ir.program import Program
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, code_for_trace
-from linkwork.engine.plans.traced import Traced
+from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.rollout import run_over_time
 from linkwork.engine.trace.isomorphic import branches_of
 from linkwork.simulation.plant import Answer, Plant
@@ -215,7 +215,7 @@ def stages_for(scene: Scene, steps: int) -> Stages | None:
         whole = CompiledFunction("simulate", shapes, program, structure, results, key, 1e-6, branches=branches)
         return Stages([(whole, range(len(shapes)))])
 
-    found: Stages | None = _kept(scene, name, steps, make, lambda found: Traced(found.parts[0][0]._task))
+    found: Stages | None = _kept(scene, name, steps, make, lambda found: code_for_trace(found.parts[0][0]._task))
     return found
 
 
@@ -232,7 +232,9 @@ def _can_call(scene: Scene) -> bool:
     return alone or len(step.model.bodies) <= MOST_BODIES
 
 
-def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_of: Callable[[Any], Traced]) -> Any:
+def _kept(
+    scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_of: Callable[[Any], StraightLine]
+) -> Any:
     """The result of ``make``, kept with the model; None if code cannot do the step, or does not pay off."""
     model = scene.step.model
     size, loops = len(model.bodies) * (2.5 if scene.step.joints else 1.0), _calls(scene)

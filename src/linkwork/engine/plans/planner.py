@@ -12,8 +12,9 @@ from linkwork.engine.plans import permuted
 from linkwork.engine.plans.permuted import of_parts, some_rows
 from linkwork.engine.plans.plan import Interpreted, Plan
 from linkwork.engine.plans.specialised import Specialised
+from linkwork.engine.plans.straight_line import MOST_INSTRUCTIONS as MOST_TRACED
+from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Task
-from linkwork.engine.plans.traced import MOST_INSTRUCTIONS as MOST_TRACED
 from linkwork.engine.plans.traced import Traced, TracedTask, evaluated
 from linkwork.errors import ArgumentError, warn_caller
 from linkwork.model.model import Model
@@ -61,10 +62,11 @@ def plan_for(task: Task, form: str = "auto", cpu: tuple[str, str] | None = None,
         if chosen == "rolled":
             return _looped(task, cpu, lanes)
         if form != "auto" or "rolled" not in task.algorithm.forms:
-            return Specialised(task, cpu, lanes)
+            return StraightLine(task, Specialised(task), cpu, lanes)
         loops = None if task.over_time or task.algorithm.split else partial(_looped, task, cpu, lanes)
-        plan = Specialised(task, cpu, lanes, loops)
-        if _short_enough(plan):
+        source = Specialised(task)
+        plan = StraightLine(task, source, cpu, lanes, loops)
+        if plan.is_kept or source.fits(MOST_INSTRUCTIONS):
             return plan
         return _looped(task, cpu, lanes)
 
@@ -77,7 +79,7 @@ def plan_for_trace(
         return _evaluated(task)
     callees = _callees(task, cpu, lanes)
     with jit.lock:
-        plan = Traced(task, cpu, lanes, callees)
+        plan = StraightLine(task, Traced(task, callees), cpu, lanes)
         instructions = plan.excess
         if not instructions:
             return plan
@@ -92,9 +94,9 @@ def _evaluated(task: TracedTask) -> Interpreted:
     return Interpreted(task, lambda arguments, states, _: evaluated(task.program, task, arguments, states))
 
 
-def code_for_trace(task: TracedTask) -> Traced:
+def code_for_trace(task: TracedTask) -> StraightLine:
     """The plan of a traced program by machine code, however long it is."""
-    return Traced(task, callees=_callees(task, None, None))
+    return StraightLine(task, Traced(task, _callees(task, None, None)))
 
 
 def _callees(task: TracedTask, cpu: tuple[str, str] | None, lanes: int | None) -> dict[Callee, Looped]:
@@ -178,8 +180,3 @@ def _segmented(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | 
         inner = Task(task.algorithm.segmented, order.model if order else task.model, task.absent)
     plan = Interpreted(inner) if form == "interpreted" else _with_loops(inner, cpu, lanes)
     return permuted.lined_up(task, plan, order) if order else plan
-
-
-def _short_enough(plan: Specialised) -> bool:
-    """Whether code for the one model is cached, or would not be too long."""
-    return plan.is_kept or plan.fits(MOST_INSTRUCTIONS)

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.engine.code import fingerprint, jit
-from linkwork.engine.emit.call_frame import Interface, Words
+from linkwork.engine.code import fingerprint
+from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.plans.plan import Array, Arrays, Compiled
-from linkwork.engine.plans.straight_line import StraightLine
+from linkwork.engine.plans.straight_line import MOST_INSTRUCTIONS, Source
 from linkwork.engine.plans.task import Shape, Signature
-from linkwork.engine.run.memory import address
 from linkwork.properties import cached_property
 
 if TYPE_CHECKING:
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from linkwork.engine.ir.program import Program
     from linkwork.engine.plans.callee import Callee
 
-MOST_INSTRUCTIONS = 60_000
-"""Of arithmetic, in code for a traced program: LLVM's time grows faster than its length."""
 _SHORTER = 0.9
 """The fraction of a program's length below which a variant for usual numbers is worth its own code."""
 _SECONDS = 0.4e-9
@@ -83,19 +80,11 @@ class TracedTask(Signature):
         return self._identity or fingerprint.of_program(self.program)
 
 
-class Traced(StraightLine):
-    task: TracedTask
+class Traced(Source):
+    """The program of a traced task, which may call code with loops."""
 
-    def __init__(
-        self,
-        task: TracedTask,
-        cpu: tuple[str, str] | None = None,
-        lanes: int | None = None,
-        callees: Mapping[Callee, Compiled] = MappingProxyType({}),
-    ) -> None:
-        """``callees``: the plans of the code that the program calls."""
-        super().__init__(task, cpu, lanes)
-        self.callees, self._addresses = dict(callees), dict[int, Words]()
+    def __init__(self, task: TracedTask, callees: Mapping[Callee, Compiled] = MappingProxyType({})) -> None:
+        self.task, self.callees = task, dict(callees)
         called = tuple(plan.called(callee) for callee, plan in self.callees.items())
         self.interface = Interface(tuple(task.arguments), tuple(task.results), recorded=task.recorded, called=called)
 
@@ -112,15 +101,6 @@ class Traced(StraightLine):
     @property
     def abreast(self) -> bool:
         return self.task.branches is not None and not self.callees
-
-    def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
-        if not self.callees:
-            return {}
-        lanes = next(lanes for lanes, (known, _) in self._codes.items() if known is code)
-        if lanes not in self._addresses:
-            numbers = [number for plan in self.callees.values() for number in plan.addresses(lanes)]
-            self._addresses[lanes] = np.array(numbers, dtype=np.int64)
-        return {"ints": address(self._addresses[lanes])}
 
     @property
     def one_state_program(self) -> Program:
@@ -177,17 +157,10 @@ class Traced(StraightLine):
         )
 
     @property
-    def excess(self) -> int:
-        """How many instructions it has, if LLVM would take too long over these; otherwise 0."""
+    def least(self) -> int:
         from linkwork.engine.ir.program import length
 
-        traced = 0 if self.task.found_without_tracing else length(self.task.program)
-        if traced > MOST_INSTRUCTIONS:  # also without elementary functions written out
-            return traced
-        if self.is_kept:
-            return 0
-        instructions = length(self.program)
-        return instructions if instructions > MOST_INSTRUCTIONS else 0
+        return 0 if self.task.found_without_tracing else length(self.task.program)
 
 
 def evaluated(
