@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from linkwork.engine import optimisations
 from linkwork.engine.ir.address import ONE, Address, Terms
 from linkwork.engine.ir.handing import reuse_rows
 from linkwork.engine.ir.lists import width_of
@@ -34,10 +35,11 @@ def laid_out(program: Program, grouped: bool = True) -> dict[str, int]:
     that loops use together are adjacent, and values that are only handed on are overwritten.
     """
     eliminate_dead_code(program)
-    merge_cases(program)
-    if grouped:
+    if optimisations.on("merging"):
+        merge_cases(program)
+    if grouped and optimisations.on("reuse"):
         reuse_rows(program)
-    return lay_out_fields(program, grouped)
+    return lay_out_fields(program, grouped and optimisations.on("layout"))
 
 
 def lay_out_fields(program: Program, grouped: bool = False) -> dict[str, int]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwork.engine import optimisations
 from linkwork.engine.code import fingerprint
 from linkwork.engine.emit import kernel
 from linkwork.engine.emit.call_frame import Interface, Words
@@ -98,7 +99,8 @@ class Loops(ABC):
         program, widths = self.laid_out
         more = compile_time_integers([widths[name] for name in WIDTHS])
         more += time_loop(self.interface, lanes) if self.task.over_time else exported(self.interface)
-        return kernel.module(pack_lists(program) if lanes == 1 else program, self.interface, lanes, more, self.zeroed)
+        program = pack_lists(program) if lanes == 1 and optimisations.on("lists") else program
+        return kernel.module(program, self.interface, lanes, more, self.zeroed)
 
     def team(self, busy: Words) -> Team | None:
         """The threads that run one state alone; None if a tile of one lane does. ``busy`` is set while code runs that

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from linkwork.engine import optimisations
 from linkwork.engine.code import fingerprint
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.plans.straight_line import Source
@@ -71,7 +72,7 @@ class Specialised(Source):
         from linkwork.engine.trace.isomorphic import seeds
 
         found = seeds(self.task.model, self.task.frames, self.spaces)
-        return found if any(lane for _, lane in found.values()) else {}
+        return found if optimisations.on("packing") and any(lane for _, lane in found.values()) else {}
 
     @property
     def abreast(self) -> bool:

@@ -108,7 +108,7 @@ def asked_of(
 
 _MOST_KEPT = 100
 """Options of calls that are kept with a model."""
-_PLAIN = (type(None), bool, int, float)
+_PLAIN = (type(None), bool, int, float, str)
 _ROWS = ("tau", "q_target", "v_target")
 _NUMBERS = ("q", "v", *_ROWS)
 _SIMPLE = ("dt", "steps", "every", "kp", "kd", "damping", "friction", "springs", "effort_limits", "stabilisation",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
@@ -23,11 +22,10 @@ from linkwork.dynamics.constrained import constrained_dynamics
 from linkwork.dynamics.constrained_derivatives import MOST_WHOLE
 from linkwork.dynamics.derivatives import Two
 from linkwork.dynamics.held import held_by
-from linkwork.engine import mode
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
-from linkwork.engine.run.entries import Holder
+from linkwork.engine.run.entries import Serve
 from linkwork.errors import ArgumentError, LinkworkError, TracingError
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
@@ -59,9 +57,6 @@ class Linearised(NamedTuple):
     B: Array
 
 
-@call.routed(
-    "q", "v", "tau", choices=("dt", "damping", "friction", "springs", "effort_limits"), objects=("constraints",)
-)
 def linearise(
     model: Model,
     q: ArrayLike,
@@ -141,19 +136,12 @@ def linearise(
         key = (*key, stabilisation, length)  # the time step is a constant in the code that stabilises constraints
     served: _Served | None = memo.get(key) if plain and drive is not None else None
     if served is not None and drive is not None:
-        made = call.tuples(Linearised)
         answer = served(out, q, v, tau, length, drive)
+        if answer is None:
+            q_, v_, tau_ = all_converted((q, v, tau), out)
+            answer = served(out, q_, v_, tau_, length, drive)
         if answer is not None:
-            if not drive and (held is None or stabilisation is None):
-                choices = (dt, *key[2:6], constraints)
-                arguments = served.arguments(None, None, None, length, tau is not None, drive)
-                own, table = () if held is None else held.constraints, model._memo.quick
-                call.keep_route(linearise, table, (q, v, tau), choices, served.holder, arguments, made, *own)
-            return made(answer)
-        q_, v_, tau_ = all_converted((q, v, tau), out)
-        answer = served(out, q_, v_, tau_, length, drive)
-        if answer is not None:
-            return made(answer)
+            return Linearised._make(answer)
     check_not_traced("lw.linearise", q, v, tau)
     given = {
         "q_target": q_target, "kp": kp, "v_target": v_target, "kd": kd, "damping": damping, "friction": friction,
@@ -179,10 +167,10 @@ def linearise(
     )
     asked.check_finite()
     into = None if out is None else _into(out, asked, {"q": q, "v": v, "tau": tau, **given, **data})
-    A, B, holder = linearised(asked.job, into)
+    A, B, code = linearised(asked.job, into)
     kept = plain and drive is not None and current_form() == "auto" and len(asked.job) > 0
-    if kept and holder is not None and not ((forces is not None or drive) and without_effort(model)):
-        memo[key] = _Served(asked.job, *holder)
+    if kept and code is not None and not ((forces is not None or drive) and without_effort(model)):
+        memo[key] = _Served(asked.job, *code)
     if out is not None and into is not None:
         for target, found in zip(into, (A, B), strict=True):
             if found is not target and not np.may_share_memory(found, target):
@@ -202,32 +190,27 @@ def _into(out: Any, asked: Asked, values: Mapping[str, Any]) -> Two:
     return A.reshape(n, 2 * nv, 2 * nv), B.reshape(n, 2 * nv, nv)
 
 
-Code = tuple[Holder, Sequence[str], Mapping[str, Array]]
-"""The holder of code that serves plain arrays, the names of its arguments, and those that are no part of the step."""
+Code = tuple[Serve, Sequence[str], Mapping[str, Array]]
+"""The builtin that serves plain arrays, the names of its arguments, and those that are no part of the step."""
 
 
 class _Served:
     """Serves plain arrays, or returns None, with all arguments but q, v, tau, dt and the drive as in a job."""
 
-    def __init__(self, job: Job, holder: Holder, names: Sequence[str], others: Mapping[str, Array]) -> None:
+    def __init__(self, job: Job, code: Serve, names: Sequence[str], others: Mapping[str, Array]) -> None:
         same: dict[str, Any] = {name: array[0, 0].copy() for name, array in job.parts.items()}
         same |= {**others, "q": None, "v": None, "tau": np.zeros(job.model.nv)}
-        self.holder, self._fixed = holder, [same[name] for name in names]
-        self._code = partial(mode.served(), holder)
+        self._code, self._fixed = code, [same[name] for name in names]
         self._places = {name: place for place, name in enumerate(names)}
 
-    def arguments(self, q: Any, v: Any, tau: Any, dt: float, driven: bool, drive: Mapping[str, Any]) -> list[Any]:
-        """The arguments of the code; without ``driven``, tau is zero."""
+    def __call__(self, out: Any, q: Any, v: Any, tau: Any, dt: float, drive: Mapping[str, Any]) -> Any:
         found, places = self._fixed.copy(), self._places
         found[places["q"]], found[places["v"]], found[places["dt"]] = q, v, dt
-        if driven:
+        if tau is not None:
             found[places["tau"]] = tau
         for name, value in drive.items():
             found[places[name]] = value
-        return found
-
-    def __call__(self, out: Any, q: Any, v: Any, tau: Any, dt: float, drive: Mapping[str, Any]) -> Any:
-        return self._code(out, *self.arguments(q, v, tau, dt, tau is not None, drive))
+        return self._code(out, *found)
 
 
 _NOTHING: Mapping[str, Any] = {}
@@ -320,10 +303,11 @@ def _leaves(job: Job, kernel: CompiledFunction, values: Sequence[Array], into: T
     return leaves
 
 
-def _code(kernel: CompiledFunction, last: Sequence[Array] = ()) -> Code | None:
+def _code(kernel: CompiledFunction, last: Sequence[Array] = ()) -> Code:
     """The code of a kernel, whose ``last`` arguments are these."""
     names = list(kernel.shapes)
-    return kernel.holder and (kernel.holder, names, dict(zip(names[len(names) - len(last) :], last, strict=True)))
+    others = dict(zip(names[len(names) - len(last) :], last, strict=True))
+    return kernel.served, names, others
 
 
 def _check(job: Job, fine: NDArray[np.bool_]) -> None:
@@ -371,5 +355,5 @@ def _by_loops(job: Job, into: Two | None) -> tuple[Array, Array, Code | None]:
         given["f_ext"] = given["f_ext"].reshape(-1, len(model.bodies), 6)
     names = [name for name, _ in algorithm.arguments]
     A, B = call.call(algorithm, model, [given[name] for name in names], table=table, out=into)
-    holder = table.get(algorithm.name)
-    return A, B, None if holder is None else (holder, names, {})
+    serve = table.get(algorithm.name)
+    return A, B, None if serve is None else (serve, names, {})
