@@ -17,8 +17,8 @@ import linkwork as lw
 from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, closing
 from linkwork.engine.plans import Task, plan_for
-from linkwork.engine.plans.looped import Looped
-from linkwork.engine.trace.interpreter import evaluate
+from linkwork.engine.plans.loops import Looped
+from linkwork.inside import evaluate
 from linkwork.model import Model
 from linkwork.model.assembly import assembly_of
 from linkwork_lab.reproduce.closed_chains.ladders import comb, ladder, star

@@ -27,7 +27,7 @@ from linkwork.engine.code import jit, linker, loader
 from linkwork.engine.emit import builtin, mailbox
 from linkwork.engine.emit.spinning import spinning
 from linkwork.engine.plans import Task, plan_for
-from linkwork.engine.plans.looped import Looped
+from linkwork.engine.plans.loops import Looped
 from linkwork.engine.plans.plan import Compiled
 from linkwork.engine.run import helper_threads
 

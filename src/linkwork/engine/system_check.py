@@ -16,7 +16,7 @@ import numpy as np
 from linkwork.algorithms import ALGORITHMS, stepping
 from linkwork.engine.code import cache, jit, loader
 from linkwork.engine.plans import Task, plan_for
-from linkwork.engine.plans.looped import Looped
+from linkwork.engine.plans.loops import Looped
 from linkwork.engine.plans.plan import Array, Interpreted, Plan
 from linkwork.engine.rollout import run_over_time
 from linkwork.engine.run import threads

@@ -1,4 +1,4 @@
-"""Programs with loops, and what their code is called with: the one over bodies, for all models of the same joint kinds.
+"""Code with loops: for all models of the same joint kinds, whatever their number of bodies.
 
 The model comes as tables: integers and numbers. Fields lie in ``work`` and ``square``, whose sizes follow from the
 widths that the code was laid out with (``ir/layout.py``), which it tells (``WIDTHS``). Those that cut a chain into
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.engine import optimisations
-from linkwork.engine.code import fingerprint
+from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel
 from linkwork.engine.emit.call_frame import Interface, Words
 from linkwork.engine.emit.calling import exported
@@ -26,9 +26,11 @@ from linkwork.engine.emit.time_loop import time_loop
 from linkwork.engine.ir.layout import WIDTHS, laid_out
 from linkwork.engine.ir.lists import pack_lists
 from linkwork.engine.ir.program import Program
-from linkwork.engine.plans.plan import Array, Arrays, Offsets
+from linkwork.engine.plans.plan import Array, Arrays, Compiled, Found, Offsets
 from linkwork.engine.plans.task import Task, moved
 from linkwork.engine.plans.traced import evaluated
+from linkwork.engine.run.entries import Entry
+from linkwork.engine.run.memory import address
 from linkwork.engine.trace.rolled import RolledTree, roll
 from linkwork.engine.trace.tables import PLACEMENT, SIZES, Tables, tables_of
 from linkwork.properties import cached_property
@@ -191,3 +193,71 @@ class BodyLoops(Loops):
         data[data.size - PLACEMENT * len(frames) :] = np.array(placements).ravel()
         loops.model_tables = replace(self.model_tables, data=data)
         return loops
+
+
+class Looped(Compiled):
+    """The lanes have states. If the loops have a team, it runs one state, over lanes and threads."""
+
+    task: Task
+
+    def __init__(self, task: Task, loops: Loops, cpu: tuple[str, str] | None = None, lanes: int | None = None) -> None:
+        super().__init__(task, cpu, lanes)
+        self.loops, self.interface, self.team = loops, loops.interface, loops.team(self.busy)
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return self.loops.identity
+
+    def symbols(self, lanes: int) -> list[str]:
+        helping = ["help"] if self.team is not None and lanes == 1 else []
+        return [self.entry_point, "integer", *helping, *([] if self.task.over_time else ["tile"])]
+
+    def text(self, lanes: int) -> str:
+        return self.loops.text(lanes)
+
+    @property
+    def zeroed(self) -> bool:
+        return self.loops.zeroed
+
+    def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
+        alone = frame == "one_state"
+        tables = self.loops.tables(alone)
+        sizes = self.loops.sizes(_widths(code), alone)
+        return {"data": address(tables.data), "ints": address(tables.ints), **sizes}
+
+    def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
+        return {part: size * lanes for part, size in self.loops.memory(_widths(code), frame == "one_state").items()}
+
+    def moved(self, offsets: Offsets) -> Looped:
+        """The same with its frames moved."""
+        if not offsets:
+            return self
+        plan = copy(self)
+        plan.loops, plan._templates = self.loops.moved(offsets), {}
+        return plan
+
+    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
+        return super(Looped, self.moved(offsets)).run(arguments, states, out=out)
+
+    def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
+        super(Looped, self.moved(offsets)).serve(entry, form)
+
+    # One state by a team
+
+    @property
+    def one_state_frame(self) -> str:
+        return "batch" if self.team is None else "one_state"
+
+    def one_state_words(self) -> Words:
+        return super().one_state_words() if self.team is None else self.words("one_state", 1)
+
+    def call_one(self, words: Words) -> int:
+        return super().call_one(words) if self.team is None else self.team.call(*self.code(1), words)
+
+    def served_words(self, code: jit.Code, form: str) -> dict[str, int]:
+        return {} if self.team is None or form == "batch" else self.team.crew_words(code)
+
+
+def _widths(code: jit.Code) -> Widths:
+    """What the code tells of its layout, the same for any number of lanes."""
+    return dict(zip(WIDTHS, code.integers, strict=False))

@@ -11,6 +11,7 @@ import numpy as np
 from linkwork.engine import optimisations
 from linkwork.engine.code import jit, loader
 from linkwork.engine.emit.call_frame import Interface, Words
+from linkwork.engine.plans.costs import within
 from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Compiled, Found, Offsets, Plan
 from linkwork.engine.plans.task import Signature
 from linkwork.engine.run.memory import address
@@ -21,13 +22,6 @@ if TYPE_CHECKING:
     from linkwork.engine.ir.program import Program
     from linkwork.engine.plans.callee import Callee
     from linkwork.engine.run.entries import Entry
-
-MOST_INSTRUCTIONS = 60_000
-"""Of arithmetic, in code for a traced program: LLVM's time grows faster than its length."""
-MOST_IN_BATCHES = 32_000
-"""Instructions up to which batches run straight-line code, too. Longer code is fetched from the second-level cache fast
-enough only for one state: on all lanes, loops over bodies are faster, and compile sooner.
-"""
 
 
 class Source(ABC):
@@ -73,7 +67,9 @@ class Source(ABC):
 
 
 class StraightLine(Compiled):
-    """``looped`` makes the plan for batches if the code is long, if there is one."""
+    """``looped`` makes the plan for batches if the code is long, if there is one: long code is fetched from the
+    second-level cache fast enough only for one state; on all lanes, loops over bodies are faster, and compile sooner.
+    """
 
     def __init__(
         self,
@@ -112,12 +108,12 @@ class StraightLine(Compiled):
         """How many instructions it has, if LLVM would take too long over these; otherwise 0."""
         from linkwork.engine.ir.program import length
 
-        if self.source.least > MOST_INSTRUCTIONS:  # also without elementary functions written out
+        if not within("traced", self.source.least):  # also without elementary functions written out
             return self.source.least
         if self.is_kept:
             return 0
         instructions = length(self.program)
-        return instructions if instructions > MOST_INSTRUCTIONS else 0
+        return 0 if within("traced", instructions) else instructions
 
     @cached_property
     def for_batches(self) -> Plan:
@@ -127,7 +123,7 @@ class StraightLine(Compiled):
         looped = self.looped()
         if looped.is_kept:
             return looped
-        return looped if len(self.program.root.order) > MOST_IN_BATCHES else self
+        return self if within("straight_in_batches", len(self.program.root.order)) else looped
 
     @property
     def is_kept(self) -> bool:

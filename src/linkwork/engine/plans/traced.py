@@ -11,8 +11,9 @@ import numpy as np
 from linkwork.engine import optimisations
 from linkwork.engine.code import fingerprint
 from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.plans.costs import within
 from linkwork.engine.plans.plan import Array, Arrays, Compiled
-from linkwork.engine.plans.straight_line import MOST_INSTRUCTIONS, Source
+from linkwork.engine.plans.straight_line import Source
 from linkwork.engine.plans.task import Shape, Signature
 from linkwork.properties import cached_property
 
@@ -143,7 +144,7 @@ class Traced(Source):
             except ZeroDivisionError:  # by something that is zero then
                 continue
             shorter = length(program)
-            if shorter < _SHORTER * lengths[-1] and shorter + sum(lengths) <= MOST_INSTRUCTIONS:
+            if shorter < _SHORTER * lengths[-1] and within("traced", shorter + sum(lengths)):
                 taken, lengths = taken | {array: own}, [*lengths, shorter]
                 found.insert(0, Spared(program, taken))
         return found

@@ -19,12 +19,12 @@ from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, as_array, check_model
 from linkwork.dynamics.constrained import constrained_dynamics
-from linkwork.dynamics.constrained_derivatives import MOST_WHOLE
 from linkwork.dynamics.derivatives import Two
 from linkwork.dynamics.held import held_by
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
-from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.plans import looped
+from linkwork.engine.plans.costs import within
 from linkwork.engine.run.entries import Serve
 from linkwork.errors import ArgumentError, LinkworkError, TracingError
 from linkwork.model.constraints import Constraint
@@ -39,8 +39,6 @@ from linkwork.simulation.rollouts.pushed_steps import along, by_pushing
 from linkwork.simulation.rollouts.steps import apart as stands_apart
 from linkwork.unsolved import unsolved
 
-_MOST_WHOLE = 20
-"""Degrees of freedom up to which a step without constraints is one kernel."""
 _MANY = 4096
 """Directions per batch."""
 
@@ -240,10 +238,10 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
     """
     model, n, step = job.model, len(job), job.step
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
-    by_columns = stands_apart(step) or len(model.bodies) > MOST_BODIES or bool(step.varied)
+    by_columns = stands_apart(step) or looped(model) or bool(step.varied)
     touching = step.contacts is not None
     pushed_through = step.joints or step.several or touching or bool(step.constraints and step.proximal)
-    apart = model.nv > (MOST_WHOLE if step.constraints else _MOST_WHOLE)
+    apart = not within("derived_whole" if step.constraints else "linearised_whole", model.nv)
     if apart and step.law is None and not (pushed_through or step.constraints or step.varied):
         return _by_loops(job, into)
     if apart and not by_columns and current_form() == "auto" and is_a_chain(step):

@@ -13,7 +13,7 @@ other, whose loops have a team of their own for one state.
 from __future__ import annotations
 
 from linkwork.engine.code import jit
-from linkwork.engine.plans.looped import Looped
+from linkwork.engine.plans.loops import Looped
 from linkwork.engine.plans.one_state.levels import LevelLoops
 from linkwork.engine.plans.one_state.segments import SegmentLoops
 from linkwork.engine.plans.task import Task

@@ -6,6 +6,7 @@ from functools import partial
 
 from linkwork.engine.ir.layout import laid_out
 from linkwork.engine.ir.program import Program
+from linkwork.engine.plans.costs import within
 from linkwork.engine.plans.loops import Widths
 from linkwork.engine.plans.one_state.level_tree import SIZES, Levelled, LevelledTree, levelled_tables
 from linkwork.engine.plans.one_state.parallel_loops import ParallelLoops
@@ -13,9 +14,6 @@ from linkwork.engine.plans.task import Task
 from linkwork.engine.trace.rolled import roll
 from linkwork.engine.trace.tables import Tables
 from linkwork.properties import cached_property
-
-_LONGEST = 400
-"""The largest ``Levelled.size`` that is compiled: the code has each case of parts with all of its open loops."""
 
 
 class LevelLoops(ParallelLoops):
@@ -32,8 +30,10 @@ class LevelLoops(ParallelLoops):
 
     @property
     def too_long(self) -> bool:  # type: ignore[override]
-        """For a mechanism whose loops are many and different."""
-        return self.levelled.size > _LONGEST
+        """For a mechanism whose loops are many and different: the code has each case of parts with all of its open
+        loops.
+        """
+        return not within("levels", self.levelled.size)
 
     @cached_property
     def laid_out(self) -> tuple[Program, dict[str, int]]:

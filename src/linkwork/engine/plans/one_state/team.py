@@ -11,6 +11,7 @@ import numpy as np
 from linkwork.engine.code import jit
 from linkwork.engine.emit.call_frame import Words
 from linkwork.engine.ir.layout import WIDTHS
+from linkwork.engine.plans.costs import within
 from linkwork.engine.plans.one_state import parallel
 from linkwork.engine.run import threads
 from linkwork.engine.run.helper_threads import Helper, ask, hired, yield_function
@@ -19,8 +20,6 @@ from linkwork.engine.run.memory import address, aligned
 if TYPE_CHECKING:
     from linkwork.engine.plans.one_state.parallel_loops import ParallelLoops
 
-_WORTH_A_TEAM = 1500
-"""Bodies from which on helpers pay off."""
 _LARGEST_CREW = 256
 
 
@@ -42,7 +41,7 @@ class Team:
 
     @property
     def worth_it(self) -> bool:
-        return len(self.loops.task.model.bodies) >= _WORTH_A_TEAM
+        return not within("one_thread", len(self.loops.task.model.bodies))
 
     def call(self, code: jit.Code, batch: Callable[[int], int], words: Words) -> int:
         """One state, by its words; the status."""
