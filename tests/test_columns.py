@@ -12,6 +12,7 @@ from linkwork.engine.ir.program import constants
 from linkwork.engine.plans import stage_words
 from linkwork.engine.plans.chain import Chain, Link
 from linkwork.engine.plans.columns import Columns, ColumnsTask
+from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.traced import Traced, TracedTask
 from strategies import Array
 
@@ -69,7 +70,7 @@ def test_links_of_a_chain_take_arguments_and_earlier_results(monkeypatch: pytest
     assert constants(program, "result1") == {1: 0.0}
     first = TracedTask(lambda: program, shapes, results)
     outer = TracedTask(lambda: program, [*shapes, (SIZE, 4)], [(SIZE, 4)] * 2, "chain", 1e-6)
-    chain = Chain(outer, [Link(Traced(first), [0, 1]), Link(Columns(task(4)), [3, 2, 2])], [5, 6])
+    chain = Chain(outer, [Link(StraightLine(first, Traced(first)), [0, 1]), Link(Columns(task(4)), [3, 2, 2])], [5, 6])
     rng = np.random.default_rng(1)
     a, b, x = rng.normal(size=(3, SIZE, SIZE)), rng.normal(size=(3, 2)), rng.normal(size=(3, SIZE, 4))
     rows = [array.reshape(3, -1) for array in (a, b, x)]

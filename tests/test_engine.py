@@ -17,11 +17,12 @@ from linkwork.engine.code import jit
 from linkwork.engine.emit.call_frame import TABLES
 from linkwork.engine.ir import evaluator
 from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.layout import laid_out
 from linkwork.engine.ir.lists import pack_lists
 from linkwork.engine.ir.program import Block, Loop, Program, count, text
 from linkwork.engine.ir.verifier import InvalidProgram, verify
 from linkwork.engine.plans import Task
-from linkwork.engine.plans.rolled import Rolled, laid_out
+from linkwork.engine.plans.loops import BodyLoops
 from linkwork.engine.plans.specialised import specialised_program as specialise
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace.rolled import roll
@@ -72,7 +73,7 @@ def test_right_hand_sides_take_the_lanes_of_one_state() -> None:
     """Three of a ball joint: a quarter of all operations is saved."""
     model = lw.mechanisms.serial_chain(3, joint=lw.joints.Spherical())
     task = Task(ALGORITHMS["mass_matrix_inverse"], model)
-    narrow = Rolled(task).program.program
+    narrow = BodyLoops(task).program
     wide = pack_lists(narrow)
     assert narrow.widths.count(4) == 0 < wide.widths.count(4)
     assert count(wide).total() <= 0.75 * count(narrow).total()
@@ -89,9 +90,10 @@ def test_an_absent_force_and_the_world_alone(form: str) -> None:
 def test_the_text_of_a_small_program(golden: Callable[[str, str], None]) -> None:
     pendulum, algorithm = lw.mechanisms.pendulum(), ALGORITHMS["inverse_dynamics"]
     golden("pendulum_specialised.txt", text(specialise(algorithm, pendulum, ("f_ext",), expand=False)))
-    tables = Rolled(Task(algorithm, pendulum)).model_tables
-    rolled = laid_out(roll(algorithm, tables.kinds, tables.width, ("f_ext",), expand=False))
-    golden("pendulum_rolled.txt", text(rolled.program))
+    tables = BodyLoops(Task(algorithm, pendulum)).model_tables
+    rolled = roll(algorithm, tables.kinds, tables.width, ("f_ext",), expand=False)
+    laid_out(rolled)
+    golden("pendulum_rolled.txt", text(rolled))
 
 
 # The tracer

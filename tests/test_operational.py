@@ -20,7 +20,7 @@ from linkwork.algorithms.fewest_operations import fewest_operations
 from linkwork.cli.count import counted
 from linkwork.engine.ir import evaluator
 from linkwork.engine.plans import Task, plan_for
-from linkwork.engine.plans.rolled import Rolled
+from linkwork.engine.plans.loops import BodyLoops
 from linkwork.model import Frame, Model
 from linkwork.model.junctions import common_ancestor, junctions_of
 from linkwork.model.paths import paths_of
@@ -28,7 +28,7 @@ from linkwork_lab.reproduce.counting import as_written, folded
 from linkwork_lab.reproduce.operational_inertia import growth
 from linkwork_lab.reproduce.operational_inertia.humanoid import two_arms
 from linkwork_lab.studies import EXPLICIT_INVERSE
-from programs import run_rolled
+from programs import run_loops
 from strategies import Array, State, close, law, pool
 from test_pinocchio import Pair, make
 
@@ -354,11 +354,11 @@ def test_loops_in_code_leave_out_links_off_the_paths(method: str, monkeypatch: p
         totals = []
         for model in (branching(0), branching(2)):
             frames = [model.frame(name) for name in points]
-            plan = Rolled(Task(ALGORITHMS[f"operational/{method}"], model, (), frames))
-            program = vars(plan)["program"] = program or plan.program
+            loops = BodyLoops(Task(ALGORITHMS[f"operational/{method}"], model, (), frames))
+            program = vars(loops)["laid_out"] = program or loops.laid_out
             q, _ = lw.random_state(model, 1)
             done.clear()
-            (found,) = run_rolled(plan, [q])
+            (found,) = run_loops(loops, [q])
             totals.append(done.total())
             with lw.interpreted():
                 close(found.reshape(6 * len(frames), -1), lw.operational_inertia_inverse(model, q, points), 1e-12)

@@ -164,11 +164,6 @@ class CompiledFunction:
         """Whether it calls code that has loops, of a mechanism of many bodies."""
         return bool(calls(self.program))
 
-    @cached_property
-    def takes_tiles(self) -> bool:
-        """Whether all code with loops that it calls can be called for the tiles of other code."""
-        return all(callee.takes_tiles for callee in calls(self.program))
-
     def count(self) -> Counter[str]:
         """How often each operation is done for one state; sine and the like count one each, and what is repeated counts
         once. What code with loops over bodies does is counted body by body; its derivatives, and those of more than

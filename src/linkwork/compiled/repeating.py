@@ -13,7 +13,7 @@ from linkwork.compiled.scalars import number
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.evaluator import repeated
 from linkwork.engine.ir.passes import eliminate_dead_code
-from linkwork.engine.ir.program import Program, Repeat, calls
+from linkwork.engine.ir.program import Program, Repeat
 from linkwork.engine.trace.tracer import Traced, Tracer
 from linkwork.errors import TracingError
 from linkwork.unsolved import note_unsolved
@@ -84,8 +84,6 @@ def _traced(
     tracer.store(Address("result1", 0), more)
     tracer.finish()
     eliminate_dead_code(tracer.program)
-    if not all(callee.takes_tiles for callee in calls(tracer.program)):
-        raise TracingError("code that takes a long chain by segments, or by levels, cannot be repeated in other code")
     return tracer.program
 
 

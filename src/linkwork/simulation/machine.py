@@ -19,7 +19,7 @@ from linkwork.dynamics.arguments import Array
 from linkwork.engine.ir.program import Program
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Plan, TracedTask, code_for_trace, looped
-from linkwork.engine.plans.traced import Traced
+from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.rollout import run_over_time
 from linkwork.engine.trace.isomorphic import branches_of
 from linkwork.simulation.plant import Answer, Plant
@@ -216,7 +216,7 @@ def stages_for(scene: Scene, steps: int) -> Stages | None:
         whole = CompiledFunction("simulate", shapes, program, structure, results, key, 1e-6, branches=branches)
         return Stages([(whole, range(len(shapes)))])
 
-    found: Stages | None = _kept(scene, name, steps, make, lambda found: Traced(found.parts[0][0]._task))
+    found: Stages | None = _kept(scene, name, steps, make, lambda found: code_for_trace(found.parts[0][0]._task))
     return found
 
 
@@ -226,7 +226,7 @@ def _can_do(step: Step, called: bool) -> bool:
         return False
     if step.has_loops:
         whole = step.contacts is None and not step.joints
-        return not called and (whole or not looped(step.model)) and all(each.takes_tiles for each in step.functions)
+        return not called and (whole or not looped(step.model))
     if _loops(step) == "outside" and any(joint.friction for joint in step.joints):
         return False  # friction and constraints depend on each other: Python solves for them together
     return len(step.model.bodies) * (2.5 if step.joints else 1.0) <= _LARGEST
@@ -241,7 +241,9 @@ def _pays(step: Step, steps: int, known: dict[Any, Any], count: Any) -> bool:
     return bool(known[count] >= worth)
 
 
-def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_of: Callable[[Any], Traced]) -> Any:
+def _kept(
+    scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_of: Callable[[Any], StraightLine]
+) -> Any:
     """The result of ``make``, kept with the model; None if code cannot do the step, or does not pay off."""
     step, key = scene.step, scene.key(name)
     if key is None or not _can_do(step, name != "simulate"):

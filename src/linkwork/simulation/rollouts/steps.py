@@ -35,11 +35,8 @@ def held_by_python(step: Step) -> bool:
 
 
 def apart(step: Step) -> bool:
-    """Whether a law and a cost cannot be part of the step's code: because the rest of it is done in Python, or because
-    they call code that takes a long chain by segments.
-    """
-    functions = step.functions
-    return bool(functions) and (held_by_python(step) or not all(each.takes_tiles for each in functions))
+    """Whether a law and a cost cannot be part of the step's code, because the rest of it is done in Python."""
+    return bool(step.functions) and held_by_python(step)
 
 
 def step_plan(step: Step, shapes: Mapping[str, Shape], form: str) -> Plan:
