@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
@@ -24,6 +24,13 @@ from linkwork.model.model import Frame, Model
 from linkwork.model.rotors import rotors_apart
 
 
+def _keeps_loops(algorithm: Algorithm, model: Model, flat: Iterable[Array | None]) -> bool:
+    """Whether traced numbers reach code with loops over bodies, which is then called instead of traced."""
+    if named(algorithm.name) is not algorithm or form_of(algorithm, model) not in ("rolled", "segmented"):
+        return False
+    return any(isinstance(number, Traced) for each in flat if each is not None for number in each.flat)
+
+
 def traced_call(
     algorithm: Algorithm,
     model: Model,
@@ -37,11 +44,7 @@ def traced_call(
     flat = [None if each is None else numbers(spread(*each, batch)).reshape(states, -1) for each in given]
     placed, spaces = moved(frames, offsets), [SPACES[space] for _, space in algorithm.arguments]
     absent = tuple(name for (name, _), each in zip(algorithm.arguments, flat, strict=True) if each is None)
-    keeps_loops = named(algorithm.name) is algorithm and form_of(algorithm, model) in ("rolled", "segmented")
-    keeps_loops = keeps_loops and any(
-        isinstance(number, Traced) for each in flat if each is not None for number in each.flat
-    )
-
+    keeps_loops = _keeps_loops(algorithm, model, flat)
     model, rotors = rotors_apart(model) if keeps_loops else (model, ())
 
     def one(arguments: list[list[Any] | None]) -> list[list[Any]]:
