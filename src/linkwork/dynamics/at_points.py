@@ -207,25 +207,31 @@ class Answer:
         model, law = self.asked.model, self.law
         given, batch = as_given(model, self.question.arguments, values, finite=False)
         present = [each for each in given if each is not None]
-        if any(is_traced(array) for array, _ in present):
-            return self._text([array for array, _ in present], self.asked.offsets, pseudo_inverse)
+        arrays = [array for array, _ in present]
+        if any(map(is_traced, arrays)):
+            return self._text(arrays, self.asked.offsets, pseudo_inverse)
         shapes = [(*batch, *shape) for shape in self._result_shapes()]
         names = [name for name, _ in self.question.arguments]
         targets = None if out is None else as_out(out if len(shapes) > 1 else out[0], shapes, names, given, values)
         if law is None or pseudo_inverse or 0 in batch:
-            found = list(self._joined(present, batch, pseudo_inverse))
-            if targets is None:
-                return tuple(found)
-            for target, result in zip(targets, found, strict=True):
+            found = self._joined(present, batch, pseudo_inverse)
+            for target, result in zip(targets or (), found, strict=targets is not None):
                 target[...] = result
-            return tuple(targets)
+        else:
+            found = self._by_kernel(law, present, batch, targets)
+        return tuple(found if targets is None else targets)
+
+    def _by_kernel(
+        self, law: CompiledFunction, present: Sequence[Given], batch: tuple[int, ...], targets: Sequence[Array] | None
+    ) -> Sequence[Array]:
+        """The arrays computed by the kernel; those of states without a result on floats, where an error says why."""
         into: Any = None if targets is None else tuple(targets) if len(targets) > 1 else targets[0]
         found, _, fine = law.attempt([*(array for array, _ in present), *self.fixed], into)
-        if not fine.all():  # on floats, an error says why there is no result
+        if not fine.all():
             for own, other in zip(found, self._joined(present, batch), strict=True):
                 flat = own.reshape(len(fine), -1)
                 flat[~fine] = other.reshape(len(fine), -1)[~fine]
-        return tuple(found if targets is None else targets)
+        return found
 
     def _text(self, values: Sequence[Any], offsets: Sequence[Any], pseudo_inverse: bool = False) -> tuple[Array, ...]:
         return self.question.text(AtPoints(self.asked, self.method, self.reference, offsets, pseudo_inverse), *values)
