@@ -85,24 +85,28 @@ class _Request(NamedTuple):
         """The results for any arguments, or an error. ``serve`` takes them once they are arrays."""
         form = current_form()
         arguments, batch = self._as_given(values, finite=form == "interpreted")
-        shapes, names = self._shapes(batch), [name for name, _ in self.algorithm.arguments]
-        targets = None if out is None else as_out(out, shapes, names, arguments, values)
+        shapes = self._shapes(batch)
+        targets = None if out is None else as_out(out, shapes, self._names, arguments, values)
         if 0 in batch:
             self._as_given(values, finite=True)
             return targets or [np.empty(shape) for shape in shapes]
-        with self._memory(prod(batch), 8.0 * sum(map(prod, shapes)) if targets is None else 0.0):
+        with self._memory(prod(batch), 0.0 if targets else 8.0 * sum(map(prod, shapes))):
             present = [(plain(*given, batch), given[1]) for given in arguments if given is not None]
-            if serve is not None and (not batch or any(array.ndim > axes for array, axes in present)):
-                answer = serve(out, *(array for array, _ in present))
-                if answer is not None:
-                    return _listed(answer)
-            absent = tuple(name for name, given in zip(names, arguments, strict=True) if given is None)
-            plan, results, status = self._run(absent, present, batch, targets)
+            spread_out = not batch or any(array.ndim > axes for array, axes in present)
+            answer = serve(out, *(array for array, _ in present)) if serve is not None and spread_out else None
+            if answer is not None:
+                return _listed(answer)
+            plan, results, status = self._run(arguments, present, batch, targets)
         if plan is None or status:
             raise self._explained(values, arguments, batch, results)
         if table is not None and form == "auto":
             keep(self.algorithm.name, plan, table, plan.form(prod(batch)), self.offsets)
         return targets or [each.reshape(shape) for each, shape in zip(results, shapes, strict=True)]
+
+    @property
+    def _names(self) -> list[str]:
+        """Of the arguments."""
+        return [name for name, _ in self.algorithm.arguments]
 
     def _shapes(self, batch: tuple[int, ...]) -> list[tuple[int, ...]]:
         """Of the results."""
@@ -124,10 +128,11 @@ class _Request(NamedTuple):
             raise not_enough_memory(asked, needed, _FEWER) from None
 
     def _run(
-        self, absent: tuple[str, ...], present: list[Given], batch: tuple[int, ...], targets: list[Array] | None
+        self, arguments: list[Given | None], present: list[Given], batch: tuple[int, ...], targets: list[Array] | None
     ) -> tuple[Plan | None, list[Array], int]:
         """The plan, its results and its status; no plan if numbers do not allow one."""
         states = prod(batch)
+        absent = tuple(name for name, given in zip(self._names, arguments, strict=True) if given is None)
         rows = [rows_of(array, axes, states) for array, axes in present]
         into = None if targets is None else [target.reshape(states, -1) for target in targets]
         try:
