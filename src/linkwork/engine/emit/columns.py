@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from linkwork.engine.emit.call_frame import Interface
-from linkwork.engine.emit.slotted import SlottedKernel
+from linkwork.engine.emit.kernel import Kernel
 from linkwork.engine.emit.writer import SUMS, Writer, declarations, zero
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import Operand, Program
-from linkwork.engine.ir.waiting import without_waiting
 
 
-class ColumnKernel(SlottedKernel):
+class ColumnKernel(Kernel):
     """Writes the kernel, which takes the first of its columns; it returns whether all results are finite."""
 
     returns = "i1"
@@ -29,26 +28,26 @@ class ColumnKernel(SlottedKernel):
         program: Program,
         interface: Interface,
         lanes: int,
-        constraint: str | None,
         columns: int,
         shared: Collection[str],
     ) -> None:
-        super().__init__(without_waiting(program), interface, lanes, constraint)
+        super().__init__(program, interface, lanes)
         self.stride, self.shared = columns, shared
         self.sums, self.stored = [zero(lanes)] * SUMS, 0
 
-    def finish(self) -> None:
+    def body(self) -> None:
+        self.instructions(self.program.root)
         self.do(f"ret i1 {self.is_finite(self.total(self.sums, self.type), self.lanes)}")
 
     def emit_load(self, n: int, address: Address) -> None:
-        self.loaded_again(n, f"%v{n}")
-
-    def loaded_again(self, n: int, name: str | None = None) -> str:
-        address = self.program.details[n]
         if address.array not in self.shared:
-            return self.load(self.in_row(address), self.type, name=name)
+            self.load(self.in_row(address), self.type, name=f"%v{n}")
+            return
         place = self.at(f"%{address.array}", address.offset)
-        return self.load(place, name=name) if self.lanes == 1 else self.vector([self.load(place)] * self.lanes, name)
+        if self.lanes == 1:
+            self.load(place, name=f"%v{n}")
+        else:
+            self.vector([self.load(place)] * self.lanes, f"%v{n}")
 
     def emit_store(self, x: Operand, address: Address) -> None:
         """Store a number, a zero without its sign, and watch it."""
@@ -66,12 +65,11 @@ def module(
     program: Program,
     interface: Interface,
     lanes: int,
-    constraint: str | None,
     columns: int,
     shared: Collection[str],
 ) -> str:
     """The text of an LLVM module of such a kernel, and ``batch``."""
-    kernel = ColumnKernel(program, interface, lanes, constraint, columns, shared)
+    kernel = ColumnKernel(program, interface, lanes, columns, shared)
     parts = [kernel.text(), _batch(interface, lanes, columns)]
     return "\n".join([*parts, declarations({lanes})])
 

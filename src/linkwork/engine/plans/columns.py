@@ -78,8 +78,8 @@ class Columns(Compiled):
         from linkwork.engine.trace.replay import expanded
 
         shared = {f"argument{k}" for k in self.task.shared}
-        program, constraint = schedule(expanded(self.task.program)), jit.register_constraint(self.cpu, self.width)
-        return columns.module(program, self.interface, self.width, constraint, self.task.columns, shared)
+        program = schedule(expanded(self.task.program))
+        return columns.module(program, self.interface, self.width, self.task.columns, shared)
 
     def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
         return {}

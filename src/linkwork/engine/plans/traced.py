@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwork.engine import optimisations
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit.call_frame import Interface, Words
+from linkwork.engine.plans.costs import within
 from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Found, Offsets, Plan, given_back
 from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Shape, Signature
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
     from linkwork.engine.plans.callee import Callee
     from linkwork.engine.plans.rolled import Rolled
 
-MOST_INSTRUCTIONS = 60_000
-"""Of arithmetic, in code for a traced program: LLVM's time grows faster than its length."""
 _SHORTER = 0.9
 """The fraction of a program's length below which a variant for usual numbers is worth its own code."""
 _SECONDS = 0.4e-9
@@ -108,11 +108,12 @@ class Traced(StraightLine):
         from linkwork.engine.trace.replay import expanded
 
         program = expanded(self.task.program)
-        return schedule(share_values(share_calls(program) if self.callees else program))
+        program = share_calls(program) if self.callees else program
+        return schedule(share_values(program) if optimisations.on("sharing") else program)
 
     @property
     def abreast(self) -> bool:
-        return self.task.branches is not None and not self.callees
+        return optimisations.on("packing") and self.task.branches is not None and not self.callees
 
     def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
         if not self.callees:
@@ -126,7 +127,7 @@ class Traced(StraightLine):
     @property
     def one_state_program(self) -> Program:
         """The program for one state, in which isomorphic branches take the lanes if it is shorter so."""
-        if self.task.branches is None or self.callees:
+        if self.task.branches is None or self.callees or not optimisations.on("packing"):
             return self.program
         from linkwork.engine.ir.passes import schedule
         from linkwork.engine.ir.program import length
@@ -147,7 +148,7 @@ class Traced(StraightLine):
         """Variants for usual numbers, the shortest first: each assumes one more array than the next to have them, if
         that makes it shorter by enough to pay for its code.
         """
-        if not self.task.often:
+        if not self.task.often or not optimisations.on("variants"):
             return ()
         from linkwork.engine.emit.sparing import Spared
         from linkwork.engine.ir.passes import schedule
@@ -162,7 +163,7 @@ class Traced(StraightLine):
             except ZeroDivisionError:  # by something that is zero then
                 continue
             shorter = length(program)
-            if shorter < _SHORTER * lengths[-1] and shorter + sum(lengths) <= MOST_INSTRUCTIONS:
+            if shorter < _SHORTER * lengths[-1] and within("traced", shorter + sum(lengths)):
                 taken, lengths = taken | {array: own}, [*lengths, shorter]
                 found.insert(0, Spared(program, taken))
         return found
@@ -183,12 +184,12 @@ class Traced(StraightLine):
         from linkwork.engine.ir.program import length
 
         traced = 0 if self.task.found_without_tracing else length(self.task.program)
-        if traced > MOST_INSTRUCTIONS:  # also without elementary functions written out
+        if not within("traced", traced):  # also without elementary functions written out
             return traced
         if self.is_kept:
             return 0
         instructions = length(self.program)
-        return instructions if instructions > MOST_INSTRUCTIONS else 0
+        return 0 if within("traced", instructions) else instructions
 
 
 class Evaluated(Plan):
