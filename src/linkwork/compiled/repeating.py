@@ -78,10 +78,7 @@ def _traced(
     found = [np.shape(each) for each in following]
     if found != list(shapes):
         raise TracingError(f"a state of shapes {list(shapes)} is repeated, but the next one has shapes {found}")
-    program = program_of(tracer, flat(following), flat([going]))
-    if not all(callee.takes_tiles for callee in calls(program)):
-        raise TracingError("code that takes a long chain by segments, or by levels, cannot be repeated in other code")
-    return program
+    return program_of(tracer, flat(following), flat([going]))
 
 
 def program_of(tracer: Tracer, *results: Sequence[Any]) -> Program:
