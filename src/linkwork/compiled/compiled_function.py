@@ -23,7 +23,7 @@ from linkwork.compiled.tracing import Shape
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.ir.program import Program, calls, count, text
 from linkwork.engine.mode import current_form, forced, served, setting_of_calls
-from linkwork.engine.plans import Plan, TracedTask, plan_for_trace, short_plan
+from linkwork.engine.plans import Plan, TracedTask, code_for_trace, plan_for_trace, short_plan
 from linkwork.engine.run.direct import Direct
 from linkwork.engine.run.entries import Entry, Holder, held
 from linkwork.engine.trace.replay import replay
@@ -139,6 +139,11 @@ class CompiledFunction(Direct):
     def plan(self) -> Plan:
         """How it runs while no form is requested."""
         return self._plan("auto")
+
+    @property
+    def straight(self) -> Plan:
+        """Machine code for it, however long, without loops."""
+        return code_for_trace(self._task)
 
     @property
     def entry(self) -> Entry | None:
