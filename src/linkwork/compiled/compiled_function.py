@@ -69,8 +69,7 @@ class CompiledFunction(Direct):
         the program of a mechanism that has isomorphic branches, with the same instructions for these. ``planned`` makes
         the plan while no form is requested, if the program is too long for code of its own.
         """
-        self._planned = planned
-        self._function = function
+        self._planned, self._function = planned, function
         self.configurations = dict(configurations or {})
         self.name, self.shapes, self.result_shapes = name, dict(shapes), list(result_shapes)
         self.__name__ = name
@@ -78,6 +77,7 @@ class CompiledFunction(Direct):
         usual = {f"argument{self._names.index(key)}": own for key, own in often.items()}
         arguments = list(self.shapes.values())
         self._task = TracedTask(trace, arguments, self.result_shapes, identity, seconds, often=usual, branches=branches)
+        self.straight = partial(code_for_trace, self._task)  # a plan of machine code, however long
         self._plans: dict[str, Plan] = {}
         self._entry: Entry | None = None
         self.holder: Holder | None = None
@@ -139,11 +139,6 @@ class CompiledFunction(Direct):
     def plan(self) -> Plan:
         """How it runs while no form is requested."""
         return self._plan("auto")
-
-    @property
-    def straight(self) -> Plan:
-        """Machine code for it, however long, without loops."""
-        return code_for_trace(self._task)
 
     @property
     def entry(self) -> Entry | None:

@@ -211,7 +211,7 @@ def _chain(held: HeldBy, loaded: bool, stabilised: bool, task: TracedTask) -> Pl
     loads, *rest = range(given, given + len(around.result_shapes))
     free = range(rest[-1] + 1, rest[-1] + 4)
     closing = _closing(held, around, loaded, stabilised)
-    links = [Link(around.straight, range(given)), Link(tree, [0, 1, 2, loads]), Link(closing, [*rest, *free])]
+    links = [Link(around.straight(), range(given)), Link(tree, [0, 1, 2, loads]), Link(closing, [*rest, *free])]
     return Chain(task, links, range(free[-1] + 1, free[-1] + 7))
 
 

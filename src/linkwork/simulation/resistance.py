@@ -57,7 +57,7 @@ class StictionAndStops:
 
     def forces(self, plant: Plant, t: float, q: Array, v: Array, free: Answer, dt: float) -> Array | None:
         """The joint forces (nv,) of friction and stops over a step, or None; ``free`` is the answer without them."""
-        driven, end = plant.forces(q, v, free.tau), v + dt * free.a
+        forces, end = plant.forces(q, v, free.tau), v + dt * free.a
         below, above = (self.lower - q[self.at]) / dt, (self.upper - q[self.at]) / dt  # velocities that reach a limit
         low, high = end[self.stopped] < below, end[self.stopped] > above
         while True:
@@ -66,7 +66,7 @@ class StictionAndStops:
                 return None
             units = np.zeros((dofs.size, v.size))
             units[np.arange(dofs.size), dofs] = 1.0
-            response = dt * (plant.accelerations(t, q, v, driven + units)[0] - free.a)
+            response = dt * (plant.accelerations(t, q, v, forces.joints + units, forces.rotors)[0] - free.a)
             wanted = np.concatenate([np.zeros(self.frictional.size), below[low], above[high]])
             least = np.concatenate([-self.most, np.zeros(low.sum()), np.full(high.sum(), -np.inf)])
             most = np.concatenate([self.most, np.full(low.sum(), np.inf), np.zeros(high.sum())])

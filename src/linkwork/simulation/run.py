@@ -9,9 +9,9 @@ import numpy as np
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import TracingError
 from linkwork.progress import Bar
-from linkwork.simulation.integrators import Step
+from linkwork.simulation.integrators import Integrator
 from linkwork.simulation.machine import Machine, machine_for, stages_for
-from linkwork.simulation.plant import Plant
+from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.scene import Scene
@@ -35,7 +35,7 @@ class Run:
     def __init__(
         self,
         plant: Plant,
-        step: Step,
+        integrator: Integrator,
         resistance: StictionAndStops,
         states: Record,
         steps: int,
@@ -44,7 +44,7 @@ class Run:
         bar: Bar | None,
         watched: Watched | None = None,
     ) -> None:
-        self.plant, self.step, self.resistance, self.states = plant, step, resistance, states
+        self.plant, self.integrator, self.resistance, self.states = plant, integrator, resistance, states
         self.steps, self.every, self.dt, self.bar, self.watched = steps, every, dt, bar, watched
         self.t, self.v, self.interrupted = 0.0, np.zeros(0), False
         self.machine: Machine | None = None
@@ -96,7 +96,7 @@ class Run:
                 k, q, v, answer, self.plant.extra = self.machine.go_on(
                     k, every, q, v, answer, self.plant.extra, self.states
                 )
-                self.t, self.v, self.plant.step, self.plant.tau = k * dt, v, k, answer[1]
+                self.t, self.v, self.plant.count, self.plant.tau = k * dt, v, k, answer[1]
                 if bar is not None:
                     bar(k)
                 if k == steps:
@@ -118,7 +118,7 @@ class Run:
                 asking.go_on(until)
             finally:
                 k, q, v, begun = asking.step, asking.q, asking.v, asking.begun
-                self.t, self.v, plant.step, plant.tau = k * self.dt, v, k, asking.last
+                self.t, self.v, plant.count, plant.tau = k * self.dt, v, k, asking.last
             if begun is not None:
                 answer = self._begun(asking.happening(begun))
             else:
@@ -132,22 +132,22 @@ class Run:
             if begun is None or k < until:
                 asking.at(k + 1, *self._stepped(q, v, answer), plant.tau)
 
-    def _stepped(self, q: Array, v: Array, answer: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+    def _stepped(self, q: Array, v: Array, answer: Answer) -> tuple[Array, Array]:
         """The state after a step in Python."""
-        q, v = self.step(self.plant, self.t, q, v, answer[0], self.dt)
+        q, v = self.integrator(self.plant, self.t, q, v, answer[0], self.dt)
         return self.resistance.clip(q) if self.resistance.any else q, v
 
-    def _begun(self, happening: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+    def _begun(self, happening: tuple[Array, ...]) -> Answer:
         """Accelerations, driving forces and wrenches at the beginning of a step that compiled code has begun."""
         plant = self.plant
         a, plant.tau, *rest = happening
         plant.extra = rest.pop() if self.resistance.any else None
-        return a, plant.tau, rest[0] if rest else plant.no_wrenches
+        return Answer(a, plant.tau, rest[0] if rest else plant.no_wrenches)
 
-    def _answer(self, k: int, q: Array, v: Array, said: Array | None = None) -> tuple[Array, Array, Array]:
+    def _answer(self, k: int, q: Array, v: Array, said: Array | None = None) -> Answer:
         """Accelerations, driving forces and wrenches at step k; ``said`` are the driving forces, if already known."""
         plant, t, source = self.plant, self.t, self.plant.source
-        plant.step, plant.extra = k, None
+        plant.count, plant.extra = k, None
         tau = source(k, t, q, v) if said is None else said
         plant.tau = tau = source.limited(tau) if isinstance(source, Told) else tau
         answer = plant.driven(t, q, v, tau)

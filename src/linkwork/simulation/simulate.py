@@ -14,8 +14,8 @@ from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.call import stepping
 from linkwork.dynamics.constrained import METHODS
-from linkwork.dynamics.contact.law import Touching, touching
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
+from linkwork.model.all_contacts import as_contacts
 from linkwork.model.constraints import Constraint, as_constraints
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
@@ -34,15 +34,15 @@ from linkwork.simulation.arguments import (
     warn_of_speed,
 )
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
-from linkwork.simulation.contact_steps import contact_euler, warn_of_depth
-from linkwork.simulation.integrators import step_of
+from linkwork.simulation.contact_steps import warn_of_depth
+from linkwork.simulation.integrators import Adaptive, check_integrator, integrator_of
 from linkwork.simulation.laws import Parameters, as_law, one_row, parameters_of
 from linkwork.simulation.off_constraints import warn_of_errors
-from linkwork.simulation.plant import Plant
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.run import Run
 from linkwork.simulation.scene import Scene
+from linkwork.simulation.step import Step
 from linkwork.simulation.torques import Controller, Torque, driven_by, following, plain_function, source_of
 from linkwork.simulation.trajectory import Trajectory
 from linkwork.simulation.watching import Ended, Watched, as_viewer
@@ -165,58 +165,54 @@ def simulate(
     every, held = min(integer("record", record, 1), steps), 0 if hold is None else integer("hold", hold, 1)
     time_constant = 10.0 * length if stabilisation is None else positive("stabilisation", stabilisation)
     proximal = not_negative("proximal", proximal)
-    step = step_of(integrator, model, solver, positive("rtol", rtol), positive("atol", atol))
+    check_integrator(integrator, solver)
+    tolerances = positive("rtol", rtol), positive("atol", atol)
     held_by = model.constraints if constraints is None else as_constraints(constraints)
     by_default = isinstance(method, str) and method == "articulated_body"
     smooth = contacts is None
-    touched = None if contacts is None else _touched(model, contacts, friction, held_by, by_default, integrator, here)
-    step = step if smooth or integrator != "semi_implicit_euler" else contact_euler
     if held_by and not (isinstance(method, str) and method in METHODS):
         hint = "; or pass constraints=(), to leave out those of the model" if constraints is None else ""
         known = ", ".join(METHODS)
         raise ArgumentError(f"constraints are solved for by {known}; leave method {shown(method)} out{hint}")
-    warn_of_errors(model, here[None], held_by, time_constant if smooth else None)
-    damper = damping_of(model, model_switch("damping", damping))
-    resistance = StictionAndStops(
-        model, friction_of(model, model_switch("friction", friction) and smooth),
-        model_switch("joint_limits", joint_limits) and smooth, here, held_by,
-    )  # fmt: skip
-    most = effort_limits_of(model, model_switch("effort_limits", effort_limits))
-    sprung = model_switch("springs", springs) and bool(model.stiffness.any())
+    if not smooth and (not by_default or integrator == "adaptive"):
+        raise ArgumentError("contacts take the default method, and no adaptive integrator")
+    rubs, stops = model_switch("friction", friction), model_switch("joint_limits", joint_limits)
+    resistance = StictionAndStops(model, friction_of(model, rubs and smooth), stops and smooth, here, held_by)
     load = _load_of(model, f_ext)
     watched = None if viewer is None else Watched(as_viewer(viewer), load)
     load = load if watched is None else watched
+    law, own = _law_of(model, torque, parameters)
     forces_wanted = switch("contact_forces", contact_forces)
+    step = Step(
+        model, integrator, law, load if isinstance(load, CompiledFunction) else None, None, held_by, time_constant,
+        proximal, tuple(resistance.joints), None if smooth else as_contacts(contacts), not smooth and rubs,
+        forces_wanted or watched is not None,
+    )  # fmt: skip
+    if step.contacts is not None and step.touching is not None:
+        warn_of_depth(model, here[None], step.contacts)
+    warn_of_errors(model, here[None], held_by, time_constant if smooth else None)
+    adaptive = Adaptive(model, solver, *tolerances) if integrator == "adaptive" else None
+    most = effort_limits_of(model, model_switch("effort_limits", effort_limits))
     if effort_limits and torque is not None:
         warn_of_no_effort(model)
-    law, own = _law_of(model, torque, parameters)
+    parts = {"damping": damping_of(model, model_switch("damping", damping))}
+    if model_switch("springs", springs) and model.stiffness.any():
+        parts |= {"stiffness": model.stiffness, "springref": model.springref}
+    parts = {name: array for name, array in parts.items() if name != "damping" or array.any()}
     asked = (lambda t, q, v: law(t, q, v, *own)) if law is not None else torque
-    plant = Plant(
-        model,
-        source_of(model, asked, steps, held, most),
-        method=method,
-        constraints=held_by,
-        stabilisation=time_constant,
-        proximal=proximal,
-        load=load,
-        damping=damper,
-        implicit=length if integrator == "semi_implicit_euler" else None,
-        springs=sprung,
-        touching=touched,
-        dt=length,
-        contact_forces=forces_wanted or watched is not None,
-    )
+    source = source_of(model, asked, steps, held, most)
+    plant = step.plant(length, parts, source=source, load=load, method=method)
+    limits = {} if np.isinf(most).all() else {"effort": np.minimum(most, np.finfo(np.float64).max)}
+    kind = driven_by(torque)
     scene = Scene(
-        model, integrator, step, held_by, time_constant, proximal, tuple(damper.tolist()), tuple(most.tolist()),
-        tuple(resistance.joints), driven_by(torque), law, held if law is not None else 0,
-        isinstance(load, np.ndarray), load if isinstance(load, CompiledFunction) else None, sprung,
-        touched, forces_wanted,
+        step, kind, held if law is not None else 0, isinstance(load, np.ndarray),
+        parts | limits if kind in ("law", "given") else parts,
     )  # fmt: skip
     bar_wanted = Bar.wanted(None if progress is None else switch("progress", progress))
-    states = Record(model, steps, every, scene.wrenches, length)
+    states = Record(model, steps, every, scene.wrenches if smooth or forces_wanted else 0, length)
     bar = Bar(f"simulating {model.name}", steps) if bar_wanted else None
-    run = Run(plant, step, resistance, states, steps, every, length, bar, watched)
-    with _ending(run, touched), stepping():
+    run = Run(plant, adaptive or integrator_of(step), resistance, states, steps, every, length, bar, watched)
+    with _ending(run), stepping():
         if by_default and integrator != "adaptive" and (load is None or not plain_function(load)):
             given = dict(zip(scene.parameters, (each.reshape(1, -1) for each in own), strict=True))
             if scene.loaded:
@@ -262,25 +258,13 @@ def _law_of(model: Model, torque: Torque, parameters: Parameters) -> tuple[Compi
     return law, [numbers.reshape(shape) for name, numbers, shape in given if one_row(name, numbers)]
 
 
-def _touched(
-    model: Model, contacts: Any, friction: Any, constraints: Sequence[Constraint], by_default: bool, integrator: str,
-    q: Array,
-) -> Touching:  # fmt: skip
-    """The model with its contacts; an error if the method or the integrator cannot handle them."""
-    if not by_default or integrator == "adaptive":
-        raise ArgumentError("contacts take the default method, and no adaptive integrator")
-    found = touching(model, contacts, True, model_switch("friction", friction), constraints)
-    warn_of_depth(model, q[None], found.contacts, 4)
-    return found
-
-
 @contextmanager
-def _ending(run: Run, touched: Touching | None) -> Iterator[None]:
+def _ending(run: Run) -> Iterator[None]:
     """Tell the viewer when a run begins and ends, mark interrupted runs, and add time and states to errors."""
-    model, watched = run.plant.model, run.watched
+    model, watched, step = run.plant.model, run.watched, run.plant.of
     try:
         if watched is not None:
-            watched.viewer.begin(model, run.plant.constraints, None if touched is None else touched.contacts)
+            watched.viewer.begin(model, step.constraints, step.contacts)
         yield
     except (KeyboardInterrupt, Ended):
         run.interrupted = True

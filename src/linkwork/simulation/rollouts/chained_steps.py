@@ -30,11 +30,10 @@ from linkwork.dynamics.operational import force_responses, operational_inertia_i
 from linkwork.dynamics.traced import traced_call
 from linkwork.engine.code import fingerprint
 from linkwork.engine.plans import Plan, Task, TracedTask, plan_for
-from linkwork.model.model import Model
 from linkwork.model.rotors import with_rotors
 from linkwork.simulation.rollouts.driven_steps import moved
 from linkwork.simulation.rollouts.gradients import flat
-from linkwork.simulation.rollouts.steps import Extras
+from linkwork.simulation.step import Step
 from linkwork.spatial.small_matrices import transposed
 
 if TYPE_CHECKING:
@@ -46,11 +45,11 @@ _SHARED = ("K", "C", "R", "system", "E", "dt")
 """What all columns share; the last is an argument of the step, the others are found by the first kernel."""
 
 
-def is_a_chain(model: Model, extras: Extras) -> bool:
+def is_a_chain(step: Step) -> bool:
     """Whether such a chain linearises a step of a robot with more joints than one kernel is for."""
-    if extras.law is not None or extras.stops or extras.contacts is not None or extras.varied or extras.proximal:
+    if step.law is not None or step.joints or step.contacts is not None or step.varied or step.proximal:
         return False
-    return bool(extras.constraints) and is_chained(held_by(model, extras.constraints))
+    return bool(step.constraints) and is_chained(held_by(step.model, step.constraints))
 
 
 def chained(held: HeldBy, shapes: Mapping[str, Shape]) -> CompiledFunction:
@@ -81,7 +80,7 @@ def _chain(held: HeldBy, arguments: Mapping[str, Shape], task: TracedTask) -> Pl
     tree = [loads if name == "f_ext" else names.index(name) for name, _ in algorithm.arguments]
     shared, A0 = [*found, names.index("dt")], forces + 1
     links = [
-        Link(around.straight, range(len(names))),
+        Link(around.straight(), range(len(names))),
         Link(plan_for(Task(algorithm, held.model)), tree),
         Link(_joining(held, around, 2 * nv), [*shared, A0, c, forces]),
         Link(_joining(held, around, nv), [*shared, A0 + 1]),

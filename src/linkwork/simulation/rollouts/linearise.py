@@ -38,7 +38,7 @@ from linkwork.simulation.rollouts.chained_steps import chained, is_a_chain
 from linkwork.simulation.rollouts.driven_steps import Driven, by_recursion, driven, joined
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.pushed_steps import along, by_pushing
-from linkwork.simulation.rollouts.steps import Step
+from linkwork.simulation.rollouts.steps import apart as stands_apart
 from linkwork.unsolved import unsolved
 
 _MOST_WHOLE = 20
@@ -119,7 +119,7 @@ def linearise(
         ((2, 2), (2, 1))
     """
     check_model(model)
-    step = dt if type(dt) is float and 0.0 < dt < inf else seconds("dt", dt)
+    length = dt if type(dt) is float and 0.0 < dt < inf else seconds("dt", dt)
     plain = (  # a step with nothing but the model's own parameters, some of them switched off, and its drive
         parameters is None
         and (stabilisation is None or (type(stabilisation) is float and bool(constraints)))
@@ -135,20 +135,20 @@ def linearise(
     memo: dict[Any, Any] = model._memo.derived if held is None else held.quick
     key: tuple[Any, ...] = ("linearise", tau is None, damping, friction, springs, effort_limits, *(drive or ()))
     if held is not None or (constraints is None and model.constraints):
-        key = (*key, stabilisation, step)  # the time step is a constant in the code that stabilises constraints
+        key = (*key, stabilisation, length)  # the time step is a constant in the code that stabilises constraints
     served: _Served | None = memo.get(key) if plain and drive is not None else None
     if served is not None and drive is not None:
         made = call.tuples(Linearised)
-        answer = served(out, q, v, tau, step, drive)
+        answer = served(out, q, v, tau, length, drive)
         if answer is not None:
             if not drive and (held is None or stabilisation is None):
                 choices = (dt, *key[2:6], constraints)
-                arguments = served.arguments(None, None, None, step, tau is not None, drive)
+                arguments = served.arguments(None, None, None, length, tau is not None, drive)
                 own, table = () if held is None else held.constraints, model._memo.quick
                 call.keep_route(linearise, table, (q, v, tau), choices, served.holder, arguments, made, *own)
             return made(answer)
         q_, v_, tau_ = all_converted((q, v, tau), out)
-        answer = served(out, q_, v_, tau_, step, drive)
+        answer = served(out, q_, v_, tau_, length, drive)
         if answer is not None:
             return made(answer)
     check_not_traced("lw.linearise", q, v, tau)
@@ -165,7 +165,7 @@ def linearise(
         q,
         v,
         forces,
-        dt=step,
+        dt=length,
         steps=1,
         every=1,
         cost=None,
@@ -252,24 +252,24 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
     """A (n, 2nv, 2nv) and B (n, 2nv, nv) of the first step, written ``into`` these arrays if code can do so; and the
     code that serves such steps, if there is any.
     """
-    model, n, extras = job.model, len(job), job.extras
+    model, n, step = job.model, len(job), job.step
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
-    by_columns = extras.apart(model) or len(model.bodies) > MOST_BODIES or bool(extras.varied)
-    touching = extras.contacts is not None
-    pushed_through = extras.stops or touching or bool(extras.constraints and extras.proximal)
-    apart = model.nv > (MOST_WHOLE if extras.constraints else _MOST_WHOLE)
-    if apart and extras.law is None and not (extras.constraints or extras.stops or touching or extras.varied):
+    by_columns = stands_apart(step) or len(model.bodies) > MOST_BODIES or bool(step.varied)
+    touching = step.contacts is not None
+    pushed_through = step.joints or touching or bool(step.constraints and step.proximal)
+    apart = model.nv > (MOST_WHOLE if step.constraints else _MOST_WHOLE)
+    if apart and step.law is None and not (step.constraints or step.joints or touching or step.varied):
         return _by_loops(job, into)
-    if apart and not by_columns and current_form() == "auto" and is_a_chain(model, extras):
+    if apart and not by_columns and current_form() == "auto" and is_a_chain(step):
         return _by_chain(job, shapes, into)
-    memo, key = model._memo.derived, fingerprint.key("linearise", list(shapes.items()), extras.digests)
+    memo, key = model._memo.derived, fingerprint.key("linearise", list(shapes.items()), step.digests)
     if key not in memo:
         if by_columns:
-            text: Callable[..., Any] = along(model, Step(model, extras), shapes)
+            text: Callable[..., Any] = along(model, step, shapes)
         elif pushed_through:
-            text = by_pushing(model, Step(model, extras), shapes)
+            text = by_pushing(model, step, shapes)
         else:
-            text = driven(model, extras, shapes) if apart else by_recursion(model, extras, shapes)
+            text = driven(step, shapes) if apart else by_recursion(step, shapes)
         whole: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **shapes}
         whole |= {"direction": (3 * model.nv,)} if by_columns else {}
         try:
@@ -288,13 +288,13 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
     leaves = _leaves(job, kernel, [job.q, job.v, *rows.values()], into if whole_step else None)
     if whole_step:
         return leaves[0], leaves[1], _code(kernel)
-    return *joined(model, extras, job.q, job.v, job.parts["dt"].item(), rows.get("f_ext"), Driven(*leaves)), None
+    return *joined(step, job.q, job.v, job.parts["dt"].item(), rows.get("f_ext"), Driven(*leaves)), None
 
 
 def _by_chain(job: Job, shapes: Mapping[str, Shape], into: Two | None) -> tuple[Array, Array, Code | None]:
     """A and B of a step of a large robot whose frames are held."""
-    held = held_by(job.model, job.extras.constraints)
-    kernel, held_at = chained(held, shapes), [held.placements, held.settings(job.extras.stabilisation, 0.0)]
+    held = held_by(job.model, job.step.constraints)
+    kernel, held_at = chained(held, shapes), [held.placements, held.settings(job.step.stabilisation, 0.0)]
     rows = [array if len(array) == len(job) else array[0] for array in _given(job, shapes).values()]
     A, B = _leaves(job, kernel, [job.q, job.v, *rows, *held_at], into)
     return A, B, _code(kernel, held_at)
@@ -333,13 +333,13 @@ def _check(job: Job, fine: NDArray[np.bool_]) -> None:
             replace(one, engine="interpreted").run(one.buffers(), 1)
         if problems:
             raise ArgumentError(f"the step has no finite derivatives{where}: {', and '.join(problems)}")
-        hint = "; for constraints that are nearly redundant, pass proximal=1e-6" if job.extras.constraints else ""
+        hint = "; for constraints that are nearly redundant, pass proximal=1e-6" if job.step.constraints else ""
         raise ArgumentError(f"the step has no finite derivatives{where}{hint}")
 
 
 def _say_why(job: Job, k: int) -> None:
     """Raise an error that names the joint or the constraints, if the accelerations of a state do not exist."""
-    constraints, proximal = job.extras.constraints, job.extras.proximal
+    constraints, proximal = job.step.constraints, job.step.proximal
     constrained_dynamics(job.model, job.q[k], job.v[k], np.zeros(job.model.nv), constraints, proximal=proximal)
 
 

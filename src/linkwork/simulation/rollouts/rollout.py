@@ -30,6 +30,7 @@ from linkwork.simulation.rollouts.divergence import cut_off, explained
 from linkwork.simulation.rollouts.executors import spread
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.result import Rollout
+from linkwork.simulation.rollouts.steps import apart
 
 
 def rollout(
@@ -187,30 +188,29 @@ def rollout(
             f"executor must have the interface of concurrent.futures (submit), not {shown(executor)}; "
             f"for a Dask client, pass client.get_executor()"
         )
-    every, step = integer("record", record, 0 if cost is not None else 1), seconds("dt", dt)
+    every, length = integer("record", record, 0 if cost is not None else 1), seconds("dt", dt)
     size = None if chunk is None else integer("chunk", chunk, 1)
     held = integer("hold", hold, 1)
     _check_policy(policy, held, torque, executor)
     asked = asked_again(
-        model, q, v, tau, dt=step, steps=steps, every=every, q_target=q_target, kp=kp, v_target=v_target, kd=kd,
+        model, q, v, tau, dt=length, steps=steps, every=every, q_target=q_target, kp=kp, v_target=v_target, kd=kd,
         damping=damping, friction=friction, springs=springs, effort_limits=effort_limits, torque=torque,
         parameters=parameters, cost=cost, cost_parameters=cost_parameters, constraints=constraints,
         stabilisation=stabilisation, proximal=proximal, f_ext=f_ext, joint_limits=joint_limits, contacts=contacts,
         data={"inertias": inertias, "armature": armature, "placements": placements}, driven=policy is not None,
     )  # fmt: skip
-    job, batch, extras, keeps = asked.job, asked.batch, asked.job.extras, every > 0
+    job, batch, step, keeps = asked.job, asked.batch, asked.job.step, every > 0
     if job.steps > 1:
-        warn_of_errors(model, job.q, extras.constraints, extras.stabilisation if extras.contacts is None else None)
-    if extras.contacts is not None:
-        warn_of_depth(model, job.q, extras.contacts)
-    if extras.stops:
-        check_within_limits(model, job.q, extras.constraints)
+        warn_of_errors(model, job.q, step.constraints, step.stabilisation if step.contacts is None else None)
+    if step.contacts is not None:
+        warn_of_depth(model, job.q, step.contacts)
+    if step.joints:
+        check_within_limits(model, job.q, step.constraints)
     reused = None if out is None else _reused(job, batch, out, keeps)
     into = reused if reused is not None and keeps else job.buffers()
     if out is not None:
         job = job.apart_from(into)
-    apart = extras.apart(model)
-    by_hand = ByHand(job, batch, policy, held, apart) if policy is not None or apart else None
+    by_hand = ByHand(job, batch, policy, held, apart(step)) if policy is not None or apart(step) else None
     with stepping():
         if by_hand is not None:
             status = by_hand.run(into, get_threads())
@@ -218,7 +218,7 @@ def rollout(
             status = job.run(into, get_threads()) if executor is None else spread(job, into, executor, size)
     if status & 1:
         asked.check_finite()
-    result = _result(job, into, batch, step, keeps, out)
+    result = _result(job, into, batch, length, keeps, out)
     result._differentiable = job if policy is None else None
     if by_hand is not None:
         result._job, result._tau = by_hand.inner, by_hand.kept
@@ -226,10 +226,10 @@ def rollout(
         lost = cut_off(into)
         if diverged == "raise":
             raise _error(job, into, batch, lost, result, by_hand)
-    if not extras.stops and extras.contacts is None and not status & 2:
+    if not step.joints and step.contacts is None and not status & 2:
         warn_of_range(model, result.q)
     if not status & 2 and job.steps:
-        _warn_of_speed(job, into, batch, step)
+        _warn_of_speed(job, into, batch, length)
     return result
 
 
@@ -262,7 +262,7 @@ def _result(
     """The records in their shapes, in the memory of ``out`` if it is given."""
     t = np.minimum(np.arange(into[0].shape[1]) * job.every, job.steps) * dt
     kept = slice(None) if keeps else slice(0, 0)
-    costs = into[2].reshape(batch) if job.extras.cost is not None else None
+    costs = into[2].reshape(batch) if job.step.cost is not None else None
     if out is None:
         q, v = (array.reshape((*batch, *array.shape[1:]))[..., kept, :] for array in into[:2])
         result = Rollout(t[kept], q, v, costs)
