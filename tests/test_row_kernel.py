@@ -5,7 +5,6 @@ nothing written beside them.
 from __future__ import annotations
 
 import pickle
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,14 +12,11 @@ import pytest
 
 import linkwork as lw
 from linkwork.engine.code import jit
-from linkwork.engine.emit import arithmetic, kernel, row_kernel, slots, slotted, streaming, strips
+from linkwork.engine.emit import kernel, row_kernel, streaming
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.sparing import Spared
-from linkwork.engine.ir import waiting
 from linkwork.engine.ir.address import Address
-from linkwork.engine.ir.passes import schedule
 from linkwork.engine.ir.program import Operand, Program
-from linkwork.engine.ir.verifier import verify
 from linkwork.engine.run.memory import address, aligned
 from strategies import Array, pool, state_of
 
@@ -40,7 +36,7 @@ def products(result: Sequence[Operand], count: int) -> Program:
 
 
 class Batch:
-    """``products`` as machine code: results in tiles or as rows, for one state at a time, or as a step over time."""
+    """``products`` as machine code: results in tiles or as rows."""
 
     def __init__(
         self,
@@ -55,18 +51,12 @@ class Batch:
         cpu, interface = cpu or jit.host(), Interface((count,), (len(result),))
         program = program or products(result, count)
         if way == "rows":
-            text = row_kernel.module(program, interface, lanes, jit.register_constraint(cpu, lanes), spared)
-        elif way == "one":
-            text = slotted.module(program, interface, jit.register_constraint(cpu, 1))
-        elif way == "step":
-            text = slotted.over_time(program, interface, lanes, jit.register_constraint(cpu, lanes), spared)
+            text = row_kernel.module(program, interface, lanes, spared)
         else:
             text = kernel.module(program, interface, lanes, spared=spared)
         self.text, self.width, self.frame = text, len(result), interface.batch
         self.tile = aligned(lanes * (count + len(result)))
-        code = jit.link(jit.compile_object(text, cpu), ["batch", *(["integer"] if way == "rows" else [])])
-        self.work = aligned(lanes * (code.integers[0] if way == "rows" else 0))
-        self.run = code.function("batch")
+        self.run = jit.link(jit.compile_object(text, cpu), ["batch"]).function("batch")
 
     def __call__(self, inputs: Array, begin: int = 0) -> tuple[Array, int]:
         """Results, at an offset of this many bytes from a cache line, and status; memory around the results must stay
@@ -75,7 +65,7 @@ class Batch:
         size = 2 * GUARD + len(inputs) * self.width
         around = aligned(size + 8).view(np.uint8)[begin : begin + 8 * size].view(np.float64)
         around.fill(7.0)
-        words = {"states": len(inputs), "whole": 0, "buffer": address(self.tile), "work": address(self.work)}
+        words = {"states": len(inputs), "whole": 0, "buffer": address(self.tile), "work": 0}
         words |= {"argument0": address(inputs), "argument0_stride": inputs.shape[1], "square": 0, "data": 0, "ints": 0}
         status = self.run(address(self.frame.pack({**words, "result0": address(around) + 8 * GUARD})))
         assert (around[:GUARD] == 7.0).all() and (around[-GUARD:] == 7.0).all()
@@ -210,30 +200,6 @@ def test_a_constant_that_is_not_finite_is_found(way: str) -> None:
         assert Batch(way, [0, float(number), 1], 3, None, 4)(np.ones((5, 3)))[1] == 2
 
 
-def test_lines_of_large_results_are_asked_for_where_that_can_be_said() -> None:
-    text, possible = (
-        Batch("rows", RESULTS["large"], 68, None, 4).text,
-        jit.register_constraint(jit.host(), 4) is not None,
-    )
-    size = 8 * 4 * len(RESULTS["large"])
-    sites = [re.findall(r"prefetchw (\d+)", line) for line in text.splitlines() if "prefetchw" in line]
-    found = sorted(int(byte) % size for site in sites for byte in site)
-    assert found == (list(range(0, size, 64)) if possible else [])  # of this tile or the next, each line once
-    assert text.count("prefetcht0") == (68 * 4 * 8 // 64 if possible else 0)  # the next tile's rows, each line once
-    assert jit.register_constraint(jit.BASELINE, 4) is None
-
-
-def test_lines_are_asked_for_evenly_and_in_time() -> None:
-    first = {5: [("a", 0), ("b", 0)], 900: [("a", 64 * k) for k in range(1, 50)], 1000: [("b", 64)]}
-    found = list(strips.evenly(first, 1000, 100))
-    assert sorted(where for _, *where in found) == sorted(
-        [array, byte] for some in first.values() for array, byte in some
-    )
-    assert all(step <= k - 100 for step, *where in found for k, some in first.items() if tuple(where) in some)
-    steps = [step % 1000 for step, *_ in found]
-    assert max(sum(begin <= step < begin + 100 for step in steps) for begin in range(0, 1000, 100)) <= 7  # of 52
-
-
 @pytest.mark.parametrize("batch", [(2,), (70,), (3, 5), (4096,)])
 def test_large_results_of_a_batch_begin_at_a_cache_line(batch: tuple[int, ...]) -> None:
     model = pool()[7]
@@ -265,87 +231,9 @@ def test_a_long_program_is_cut_into_basic_blocks_and_keeps_its_bits(way: str, mo
     inputs[4, 7] = np.inf
     result = [*range(count), 2.5]
     whole = Batch(way, result, count, None, 4)
-    monkeypatch.setattr(kernel, "LONG", 20)
+    monkeypatch.setattr(kernel, "_LONG", 20)
     monkeypatch.setattr(kernel, "_LONGEST_BLOCK", 7)
     parted = Batch(way, result, count, None, 4)
     assert "never" not in whole.text and parted.text.count("label %never") > 10
     (expected, status), (found, same) = whole(inputs), parted(inputs)
     assert status == same and expected.tobytes() == found.tobytes()
-
-
-@pytest.mark.parametrize(
-    ("way", "cpu", "lanes"),
-    [("rows", *LANES[1]), ("rows", *LANES[2]), ("one", None, 1), ("step", *LANES[1])],
-    ids=["host_4", "sse2_2", "one", "step"],
-)
-def test_values_that_wait_long_keep_their_bits(
-    way: str, cpu: tuple[str, str] | None, lanes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program, count = Program(), 12
-    values = [program.instruction(program.root, "load", (), Address("argument0", k)) for k in range(count)]
-    for k in range(60):
-        operation = "sub" if k % 2 else "add"
-        values.append(program.instruction(program.root, operation, (values[-1], values[-1 - 5 * k % count])))
-    results = [values[-1 - 3 * place] for place in range(5)]
-    for place, value in enumerate(results):
-        program.instruction(program.root, "store", (value,), Address("result0", place))
-    schedule(program)
-    inputs = 1.0 + 0.01 * np.random.default_rng(3).normal(size=(2 * lanes + 1, count))
-    found = []
-    for wait, bases in ((10**6, 1), (3, 1), (3, 0)):
-        for module in (slots, slotted):
-            monkeypatch.setattr(module, "LONG_WAIT", wait)
-        monkeypatch.setattr(slots, "_BASES", bases)
-        for module in (slots, slotted):
-            monkeypatch.setattr(module, "LONG", 0)
-        monkeypatch.setattr(slots, "_BYTE", 2 * 8 * lanes)  # two slots are near
-        order = [(n, program.operands[n]) for n in program.root.order]
-        taken = slots.slots(program, order, lanes, by_registers=True)
-        assert taken.bases == (bases if wait == 3 else 0)
-        assert len(taken.of) > taken.count == 3 if wait == 3 else not taken.of
-        batch = Batch(way, [0.0] * 5, count, cpu, lanes, program)
-        assert ("leaq" in batch.text) == (taken.bases > 0)
-        found.append(batch(inputs))
-    assert all(status == 0 and numbers.tobytes() == found[0][0].tobytes() for numbers, status in found)
-
-
-def test_constants_are_whole_vectors_beside_few_results_and_keep_their_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    program, count = Program(), 7
-    for k in range(count):
-        load = program.instruction(program.root, "load", (), Address("argument0", k))
-        value = program.instruction(program.root, "mul", (load, 0.1 * (k % 3 + 1)))
-        program.instruction(program.root, "store", (value,), Address("result0", k))
-    inputs = np.random.default_rng(3).normal(size=(9, count))
-    found = []
-    for few in (count, count - 1):
-        monkeypatch.setattr(arithmetic, "_FEW_RESULTS", few)
-        batch = Batch("rows", [0.0] * count, count, None, 4, program)
-        assert ("constant [3 x <4 x double>]" in batch.text) == (few == count)
-        found.append(batch(inputs))
-    assert all(status == 0 and numbers.tobytes() == found[0][0].tobytes() for numbers, status in found)
-    assert np.array_equal(found[0][0], inputs * (0.1 * (np.arange(count) % 3 + 1)))
-
-
-def test_what_waits_lets_others_pass_and_keeps_its_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two chains of divisions, one behind the other; code that is close enough for a CPU to reorder stays as it is."""
-    program, chains = Program(), 2
-    for chain in range(chains):
-        value = program.instruction(program.root, "load", (), Address("argument0", chain))
-        for _ in range(30):
-            value = program.instruction(program.root, "div", (1.5, value))
-            value = program.instruction(program.root, "add", (value, 0.1))
-        program.instruction(program.root, "store", (value,), Address("result0", chain))
-    schedule(program)
-    plain = Batch("rows", [0.0] * chains, chains, None, 4, program)
-    assert waiting.without_waiting(program) is program  # a short one
-    monkeypatch.setattr(waiting, "_LONG", 0)
-    passed = waiting.without_waiting(program)
-    verify(passed, ["argument0", "result0"])
-    assert sorted(passed.root.order) == sorted(program.root.order) != passed.root.order
-    first, second = ([passed.root.order.index(n) for n in program.root.order][k] for k in (61, 62))
-    assert second < first  # the second chain begins before the first has ended
-    inputs = np.random.default_rng(1).uniform(1.0, 2.0, size=(9, chains))
-    (expected, status), (found, same) = plain(inputs), Batch("rows", [0.0] * chains, chains, None, 4, program)(inputs)
-    assert status == same == 0 and expected.tobytes() == found.tobytes()
-    monkeypatch.setattr(waiting, "_AHEAD", 1)
-    assert waiting.without_waiting(program).root.order == program.root.order

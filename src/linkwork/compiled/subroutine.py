@@ -10,6 +10,7 @@ import numpy as np
 
 from linkwork.compiled.arrays import is_traced
 from linkwork.compiled.repeating import flat, shaped
+from linkwork.engine import optimisations
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.evaluator import used
 from linkwork.engine.ir.passes import eliminate_dead_code
@@ -76,7 +77,10 @@ def _traced(
     if not all(callee.takes_tiles for callee in calls(program)):
         return None
     given = sum(prod(shape) for shape in shapes if shape is not None)
-    sparing = tuple((tuple(places), _program(body, shapes, places, isomorphic)[0]) for places in zeros)
+    sparing = tuple(
+        (tuple(places), _program(body, shapes, places, isomorphic)[0])
+        for places in (zeros if optimisations.on("variants") else ())
+    )
     return Subroutine(program, given, sum(map(prod, results)), sparing), results
 
 

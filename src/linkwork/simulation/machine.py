@@ -24,7 +24,7 @@ from linkwork.engine.rollout import run_over_time
 from linkwork.engine.trace.isomorphic import branches_of
 from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.record import Record
-from linkwork.simulation.scene import RECORDED, Scene, spaces_of
+from linkwork.simulation.scene import NEXT, NOW, RECORDED, Scene, spaces_of
 from linkwork.simulation.stages import Stages, ask
 
 _FEW = 12
@@ -51,24 +51,23 @@ class _Text:
         self.scene, self.of = scene, scene.step
 
     def advance(
-        self, q: Any, v: Any, a: Any, tau: Any, wrenches: Any, clock: Any, dt: Any, extra: Any = None, **given: Any
-    ) -> tuple[Any, ...]:
+        self, q: Any, v: Any, a: Any, tau: Any, wrenches: Any, clock: Any, dt: Any, extra: Any = None,
+        said: Any = None, **given: Any,
+    ) -> tuple[Any, ...]:  # fmt: skip
         """The state dt later."""
-        scene, law = self.scene, self.of.driving(given) if self.scene.driven == "law" else None
-        plant = self._plant(lambda count, t, q, v: tau if law is None or scene.hold else law(count, t, q, v), dt, given)
+        scene, law = self.scene, self.of.driving(given)
+        plant = self._plant(law if said is None else lambda count, t, q, v: said, dt, given)
         plant.extra = extra
         q, v = self.of.integrated(plant, clock[0] * dt, q, v, a, dt)
         now = clock[0] + 1.0
         phase, t = clock[1], now * dt
-        if scene.driven == "table":
-            tau = given["following"]
-        elif law is not None and scene.hold:
+        plant.use({name: given.get(NEXT + name, given[NOW + name]) for name in scene.parts})
+        tau = law(0, t, q, v)
+        if said is not None:
             phase = np.where(phase + 1.0 < scene.hold, phase + 1.0, 0.0)
-            tau = np.where(phase == 0.0, law(0, t, q, v), tau)
-        elif law is not None:
-            tau = law(0, t, q, v)
+            tau = np.where(phase == 0.0, tau, said)
         answer = plant.answer(t, q, v, tau, extra)
-        return (q, v, *_happening(answer, True), np.stack([now, phase]))
+        return (q, v, *_happening(answer, True), *([] if said is None else [tau]), np.stack([now, phase]))
 
     def driven(self, q: Any, v: Any, tau: Any, t: Any, dt: Any, **given: Any) -> tuple[Any, ...]:
         """The state dt later, and the accelerations, forces and wrenches for driving forces computed by Python."""
@@ -90,8 +89,7 @@ class _Text:
         return self.of.integrated(plant, t, q, v, answer.a, dt)
 
     def _plant(self, source: Callable[..., Any], dt: Any, given: Mapping[str, Any]) -> Plant:
-        step = self.of
-        own = {**self.scene.parts, **{name: given[name] for name in ("f_ext",) if name in given}}
+        step, own = self.of, {name: given[NOW + name] for name in self.scene.parts}
         # a step that may be held by stops or friction computes the mass matrix once, for that and for its
         # accelerations; it is dearer than articulated bodies for larger robots
         once = step.joints and not step.several and step.contacts is None and not step.in_loops
@@ -138,15 +136,19 @@ class Machine:
         q: Array,
         v: Array,
         answer: Answer,
-        extra: Array | None,
+        said: Array | None,
         states: Record,
     ) -> tuple[int, Array, Array, Answer, Array | None]:
-        """Advance from step k as far as one call goes: the step reached, and the state, forces and wrenches there."""
+        """Advance from step k as far as one call goes: the step reached, the state there with its answer, and the
+        forces of the law, if they are ``said`` for several steps.
+        """
         scene = self.scene
-        a, tau, wrenches, _ = answer
+        a, tau, wrenches, extra = answer
         parts = [q, v, a, tau, wrenches.ravel()]
         if scene.step.joints:
             parts.append(np.zeros(scene.step.model.nv) if extra is None else extra)
+        if scene.hold and said is not None:
+            parts.append(said)
         clock = np.array([float(k), float(k % scene.hold) if scene.hold else 0.0])
         before = [np.array(part, dtype=np.float64)[None] for part in (*parts, clock)]
         reached = k
@@ -169,8 +171,8 @@ class Machine:
                 break
             self._span = span // 2
         q, v, a, tau, wrenches = (part[0] for part in before[:RECORDED])
-        last = Answer(a, tau, wrenches.reshape(-1, 6))
-        return reached, q, v, last, before[RECORDED][0] if scene.step.joints else None
+        last = Answer(a, tau, wrenches.reshape(-1, 6), before[RECORDED][0] if scene.step.joints else None)
+        return reached, q, v, last, before[-2][0] if scene.hold else None
 
 
 def machine_for(scene: Scene, dt: float, steps: int, given: Mapping[str, Array]) -> Machine | None:
@@ -193,9 +195,9 @@ def machine_for(scene: Scene, dt: float, steps: int, given: Mapping[str, Array])
     return None if plan is None else Machine(scene, plan, dt, steps, given)
 
 
-def stages_for(scene: Scene, steps: int, hold: int) -> Stages | None:
+def stages_for(scene: Scene, steps: int) -> Stages | None:
     """The code of a step whose driving forces Python computes, in each evaluation if they are not held; or None."""
-    model, text, name = scene.step.model, _Text(scene), "asking" if scene.step.several and not hold else "driven"
+    model, text, name = scene.step.model, _Text(scene), "asking" if scene.step.several and not scene.hold else "driven"
     shapes: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "t": (), **scene.given}
     after: list[Shape] = [(model.nq,), (model.nv,)]
 

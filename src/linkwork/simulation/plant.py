@@ -67,7 +67,7 @@ class Plant:
 
     Attributes:
         count: the number of the step.
-        tau: the last result of the torque source.
+        tau: the last driving forces. acting: the last joint forces.
         extra: joint forces (nv,) of friction and stops in this step.
         start: accelerations of the last step with contacts, the warm start of the next; None for a cold one.
         leaves_stops: whether a step in which a joint in loops reaches a stop is NaN, and left to Python.
@@ -89,43 +89,49 @@ class Plant:
         leaves_stops: bool = False,
     ) -> None:
         self.of, self.dt, self.method, self.own = of, dt, method, list(own)
-        self.load = parts.get("f_ext") if load is None else load
-        self.parts = {name: part for name, part in parts.items() if name not in ("tau", "f_ext")}
-        self.source: Source = source or (lambda count, t, q, v: np.zeros(of.model.nv))
-        self.implicit = of.implicit and bool(self.parts.keys() & {"damping", "friction"})
+        self.source: Source = source or (lambda count, t, q, v: None)
         self.start, self.leaves_stops = start, leaves_stops
-        self.touching = of.touching
-        self.drag = None
-        if self.touching is not None and self.implicit and "damping" in self.parts:
-            self.drag = dt * self.parts["damping"]
+        self.touching, self._load = of.touching, load
+        self.use(parts)
         self.model = self._mechanism(None, self.own)
         self.count, self.tau = 0, np.zeros(of.model.nv)
+        self.acting = Forces(self.tau, None, self.tau)
         self.extra: Array | None = None
         self.no_wrenches = np.zeros((0, 6))
         self.accelerating: Callable[..., Sequence[Array]] = self._accelerations
         if of.several and is_traced(dt):
             self.accelerating = subroutine(self._accelerations)
 
+    def use(self, parts: Mapping[str, Any]) -> None:
+        """From now on these are the parts of the step: driving forces, targets and gains, springs, drag, wrenches."""
+        self.load = parts.get("f_ext") if self._load is None else self._load
+        self.parts = {name: part for name, part in parts.items() if name != "f_ext"}
+        self.implicit = self.of.implicit and bool(self.parts.keys() & {"damping", "friction"})
+        drags = self.touching is not None and self.implicit and "damping" in self.parts
+        self.drag = self.dt * self.parts["damping"] if drags else None
+
     def __call__(self, t: float, q: Array, v: Array) -> Answer:
         """Accelerations, driving forces and constraint wrenches at a time, in a state."""
-        self.tau = self.source(self.count, t, q, v)
-        return self.driven(t, q, v, self.tau)
+        return self.driven(t, q, v, self.source(self.count, t, q, v))
 
-    def driven(self, t: float, q: Array, v: Array, tau: Array) -> Answer:
-        """The same for given driving forces."""
-        forces = self.forces(q, v, tau)
+    def driven(self, t: float, q: Array, v: Array, tau: Array | None) -> Answer:
+        """The same for given driving forces, besides those of the parts."""
+        self.acting = forces = self.forces(q, v, tau)
         a, wrenches = self.accelerations(t, q, v, forces.joints, forces.rotors)
         return Answer(a, forces.drive, wrenches)
 
-    def forces(self, q: Array, v: Array, tau: Array) -> Forces:
-        """The joint forces, for given driving forces besides those of ``parts``."""
-        if not self.parts:
-            return Forces(tau if self.extra is None else tau + self.extra, None, tau)
-        parts = {**self.parts, "tau": tau}
+    def forces(self, q: Array, v: Array, tau: Array | None) -> Forces:
+        """The joint forces."""
+        parts, both = self.parts, [each for each in (self.parts.get("tau"), tau) if each is not None]
+        self.tau = both[0] + both[1] if len(both) > 1 else both[0] if both else np.zeros(self.of.model.nv)
+        if not parts.keys() - {"tau"}:
+            return Forces(self.tau if self.extra is None else self.tau + self.extra, None, self.tau)
+        parts = {**parts, "tau": self.tau}
         algorithm = step_forces(parts)
         given = [parts[name] for name, _ in algorithm.arguments[3:]]
         dt = self.dt if self.implicit else 0.0
         joints, rotors, drive = call(algorithm, self.model, [q, v, dt, *given], table=self.of.model._memo.quick)
+        self.tau = drive
         implicit = rotors if self.implicit and self.touching is None else None
         return Forces(joints if self.extra is None else joints + self.extra, implicit, drive)
 

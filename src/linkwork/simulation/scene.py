@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 
+from linkwork.algorithms import STEP_PARTS
 from linkwork.compiled.tracing import Shape
-from linkwork.dynamics.arguments import Array
 from linkwork.engine.spaces import SPACES, Space
 from linkwork.simulation.step import Step
 
 RECORDED = 5
 """The number of arrays of the state that are recorded; they are the first."""
-_SPACES = {"q": SPACES["configuration"], "f_ext": SPACES["wrenches"]}
-_SPACES |= dict.fromkeys(("v", "a", "tau", "extra", "following"), SPACES["velocity"])
+NOW, NEXT = "now_", "next_"
+"""Before the name of a part of this step, and of the next one."""
+_SPACES = {when + name: SPACES[space] for name, space in STEP_PARTS.items() for when in (NOW, NEXT)}
+_SPACES |= {"q": SPACES["configuration"]} | dict.fromkeys(("v", "a", "tau", "extra", "said"), SPACES["velocity"])
 
 
 def spaces_of(names: Iterable[str]) -> list[Space | None]:
@@ -26,17 +28,17 @@ class Scene:
     """A step, and what surrounds it.
 
     Attributes:
-        driven: "nothing", "table", "law", or "given", if a Python function computes the driving forces.
+        driven: "nothing", "law", or "given", if a Python function computes driving forces.
         hold: the number of steps between two evaluations of the law; 0 for every evaluation.
-        loaded: whether there are constant external wrenches.
-        parts: the constant parts of the step, by name: damping, springs, effort limits.
+        parts: the parts of ``algorithms.step``, by name.
+        over_time: those that differ from step to step.
     """
 
     step: Step
     driven: str
     hold: int = 0
-    loaded: bool = False
-    parts: Mapping[str, Array] = field(default_factory=dict)
+    parts: tuple[str, ...] = ()
+    over_time: tuple[str, ...] = ()
 
     @property
     def parameters(self) -> dict[str, Shape]:
@@ -53,6 +55,8 @@ class Scene:
         shapes["wrenches"] = (self.wrenches, 6)
         if self.step.joints:
             shapes["extra"] = (model.nv,)
+        if self.hold:
+            shapes["said"] = (model.nv,)
         return shapes | {"clock": (2,)}
 
     @property
@@ -65,15 +69,11 @@ class Scene:
 
     @property
     def given(self) -> dict[str, Shape]:
-        """The arguments of a step besides the state."""
-        shapes: dict[str, Shape] = {"dt": ()}
-        if self.driven == "table":
-            shapes["following"] = (self.step.model.nv,)
-        if self.loaded:
-            shapes["f_ext"] = (len(self.step.model.bodies), 6)
-        return shapes | self.parameters
+        """The arguments of a step besides the state; those over time also for the next one."""
+        own = {name: SPACES[space].shape(self.step.model, 0) for name, space in STEP_PARTS.items()}
+        shapes: dict[str, Shape] = {"dt": (), **{NOW + name: own[name] for name in self.parts}}
+        return shapes | {NEXT + name: own[name] for name in self.over_time} | self.parameters
 
     def key(self, name: str) -> str | None:
         """The key of the code; None if it is not known without tracing."""
-        parts = [(part, array.tolist()) for part, array in self.parts.items()]
-        return self.step.key(name, parts, self.driven, self.hold, self.loaded)
+        return self.step.key(name, self.parts, self.over_time, self.driven, self.hold)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,11 @@ class Step:
         return moving_together(self.model, self.constraints)
 
     @property
+    def stops(self) -> bool:
+        """Whether joints stop at their limits."""
+        return any(isfinite(joint.lower) or isfinite(joint.upper) for joint in self.joints)
+
+    @property
     def in_loops(self) -> bool:
         """Whether joints with stops or stiction are part of loops, not just coupled."""
         return bool(self.joints and self.constraints) and self.together is None
@@ -117,20 +123,13 @@ class Step:
         return Plant(self, dt, parts, [inputs[name] for name in self.varied], **options)
 
     def driving(self, inputs: Mapping[str, Any]) -> Any:
-        """A source of driving forces: those of ``inputs``, and of the law."""
-        tau, parameters = inputs.get("tau"), numbered("law", inputs)
-        law = self.law
+        """A source of driving forces: those of the law; None for none."""
+        law, parameters = self.law, numbered("law", inputs)
         if law is None:
-            constant = np.zeros(self.model.nv) if tau is None else tau
-            return lambda count, t, q, v: constant
+            return lambda count, t, q, v: None
         known = law
-        text = subroutine(lambda *arguments: [known(*arguments)]) if self.several else lambda *given: [known(*given)]
-
-        def source(count: int, t: Any, q: Any, v: Any) -> Any:
-            (force,) = text(t, q, v, *parameters)
-            return force if tau is None else tau + force
-
-        return source
+        text = subroutine(lambda *given: [known(*given)]) if self.several else lambda *given: [known(*given)]
+        return lambda count, t, q, v: text(t, q, v, *parameters)[0]
 
     def integrated(self, plant: Plant, t: Any, q: Any, v: Any, a: Any, dt: Any) -> tuple[Any, Any]:
         """The state dt later, within the position limits if these are applied."""

@@ -141,13 +141,6 @@ def triple() -> str:
     return _target().triple
 
 
-def register_constraint(cpu: tuple[str, str], count: int) -> str | None:
-    """The inline-assembly constraint of a register for so many float64 numbers, on an x86 CPU that has them."""
-    if not triple().startswith("x86_64") or count > lanes(cpu):
-        return None
-    return "v" if count == 8 else "x"
-
-
 @cache
 def _machine(cpu: tuple[str, str], triple: str) -> Any:
     target = _ready().Target.from_triple(triple)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from weakref import WeakValueDictionary
 
+from linkwork.engine import optimisations
 from linkwork.engine.code import cache, fingerprint, jit
 from linkwork.progress import waiting
 
@@ -16,7 +17,9 @@ _loaded: WeakValueDictionary[str, jit.Code] = WeakValueDictionary()
 
 def key_of(cpu: tuple[str, str], *what: object) -> str:
     """The digest of code for a CPU: of ``what`` it is generated from, and of everything that generates it."""
-    return fingerprint.key(fingerprint.library(), jit.version(), jit.triple(), cpu, *what)
+    return fingerprint.key(
+        fingerprint.library(), jit.version(), jit.triple(), cpu, sorted(optimisations.without()), *what
+    )
 
 
 @contextmanager

@@ -1,49 +1,21 @@
-"""Arithmetic over the lanes of a vector, and its constants, in LLVM IR."""
+"""Arithmetic over the lanes of a vector, in LLVM IR."""
 
 from __future__ import annotations
 
 from linkwork.engine.emit.bitwise import BitsOf, each, quadrant
-from linkwork.engine.emit.call_frame import listed
-from linkwork.engine.emit.writer import Writer, constant, suffix, vector
+from linkwork.engine.emit.writer import Writer, suffix, vector
 from linkwork.spatial.functions import BITWISE
 
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
-_FEW_RESULTS = 128
-"""Numbers of one state's results up to which constants are in memory as whole vectors of four, which an instruction
-takes as a memory operand: a broadcast is one more instruction, on CPUs whose vectors have four lanes. With many results
-they would compete for the first-level cache.
-"""
-
 
 class Arithmetic(Writer):
-    """Writes a function named ``symbol`` over so many lanes, which returns so many ``results`` for each; None if that
-    is not known.
-    """
+    """Writes a function named ``symbol`` over so many lanes."""
 
-    def __init__(self, lanes: int, symbol: str, results: int | None) -> None:
+    def __init__(self, lanes: int, symbol: str) -> None:
         super().__init__()
         self.lanes, self.symbol = lanes, symbol
         self.type, self.align = vector(lanes), 8 * lanes
-        few = results is not None and results <= _FEW_RESULTS
-        self.whole: dict[float, int] | None = {} if lanes == 4 and few else None
-        """Places of constants that lie in memory as whole vectors; None if none do."""
-
-    def number(self, x: float) -> str:
-        """A constant."""
-        if self.whole is None or not x:
-            return constant(x, self.lanes)
-        place = self.whole.setdefault(x, len(self.whole))
-        where = f"getelementptr inbounds ({self.type}, ptr @{self.symbol}.constants, i64 {place})"
-        return self.load(where, self.type, self.align)
-
-    def constants(self) -> str:
-        """The constants in memory, in the order of their first use."""
-        if not self.whole:
-            return ""
-        vectors = listed((self.type, constant(x, self.lanes)) for x in self.whole)
-        kind = f"[{len(self.whole)} x {self.type}]"
-        return f"@{self.symbol}.constants = internal constant {kind} [{vectors}], align 64\n"
 
     def arithmetic(self, n: int, operation: str, lanes: int, *values: str) -> None:
         kind, name = vector(lanes), f"%v{n}"

@@ -8,21 +8,20 @@ the last column; the columns that it shares with the one before are computed twi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from linkwork.engine.emit.call_frame import Called, Interface, listed
-from linkwork.engine.emit.slotted import SlottedKernel
+from linkwork.engine.emit.kernel import Kernel
 from linkwork.engine.emit.writer import SUMS, Writer, declarations, sweep, zero
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import Operand, Program
-from linkwork.engine.ir.waiting import without_waiting
 
 _WIDE = 8
 """Numbers that are checked at a time."""
 
 
-class ColumnKernel(SlottedKernel):
+class ColumnKernel(Kernel):
     """Writes the kernel, which takes the first of its columns; it returns whether all results are finite."""
 
     returns = "i1"
@@ -33,27 +32,27 @@ class ColumnKernel(SlottedKernel):
         program: Program,
         interface: Interface,
         lanes: int,
-        constraint: str | None,
         columns: int,
         shared: Collection[str],
         symbol: str,
     ) -> None:
-        super().__init__(without_waiting(program), interface, lanes, constraint, symbol)
+        super().__init__(program, interface, lanes, symbol)
         self.stride, self.shared = columns, shared
         self.sums, self.stored = [zero(lanes)] * SUMS, 0
 
-    def finish(self) -> None:
+    def body(self) -> None:
+        self.instructions(self.program.root)
         self.do(f"ret i1 {self.is_finite(self.total(self.sums, self.type), self.lanes)}")
 
     def emit_load(self, n: int, address: Address) -> None:
-        self.loaded_again(n, f"%v{n}")
-
-    def loaded_again(self, n: int, name: str | None = None) -> str:
-        address = self.program.details[n]
         if address.array not in self.shared:
-            return self.load(self.in_row(address), self.type, name=name)
+            self.load(self.in_row(address), self.type, name=f"%v{n}")
+            return
         place = self.at(f"%{address.array}", address.offset)
-        return self.load(place, name=name) if self.lanes == 1 else self.vector([self.load(place)] * self.lanes, name)
+        if self.lanes == 1:
+            self.load(place, name=f"%v{n}")
+        else:
+            self.vector([self.load(place)] * self.lanes, f"%v{n}")
 
     def emit_store(self, x: Operand, address: Address) -> None:
         """Store a number, a zero without its sign, and watch it."""
@@ -85,11 +84,8 @@ def module(
     results: Sequence[int],
     interface: Interface,
     lanes: int,
-    constraint: Callable[[int], str | None],
 ) -> str:
-    """The text of an LLVM module: kernels, and ``batch``, whose results are arrays of columns. ``constraint`` returns
-    the inline-assembly constraint of a register for so many lanes.
-    """
+    """The text of an LLVM module: kernels, and ``batch``, whose results are arrays of columns."""
     parts, widths, sizes = list[str](), {1, lanes}, [*map(int, interface.arguments)]
     for k, (code, inputs, own, columns, shared) in enumerate(links):
         inside, symbol = Interface(tuple(sizes[n] for n in inputs), tuple(own)), f"link{k}"
@@ -98,9 +94,9 @@ def module(
             continue
         if columns:
             width, names = _width(lanes, columns), {f"argument{n}" for n in shared}
-            kernel: SlottedKernel = ColumnKernel(code, inside, width, constraint(width), columns, names, symbol)
+            kernel: Kernel = ColumnKernel(code, inside, width, columns, names, symbol)
         else:
-            kernel = SlottedKernel(code, inside, 1, constraint(1), symbol)
+            kernel = Kernel(code, inside, 1, symbol)
         parts.append(kernel.text())
         widths |= {kernel.lanes, *map(code.lanes, code.root.order)}
     return "\n".join([*parts, sweep("finite", _WIDE), _batch(links, results, interface, lanes), declarations(widths)])

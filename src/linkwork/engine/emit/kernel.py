@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from linkwork.engine import optimisations
 from linkwork.engine.emit.arithmetic import BINARY, Arithmetic
 from linkwork.engine.emit.bitwise import each
 from linkwork.engine.emit.call_frame import Interface, listed, parameters
@@ -23,7 +24,6 @@ from linkwork.engine.emit.carrying import Registers, carried
 from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
 from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat, tables_with
-from linkwork.engine.emit.slots import LONG
 from linkwork.engine.emit.sparing import Spared, calls_of, choice, symbols
 from linkwork.engine.emit.writer import Value, bits, constant, declarations, vector
 from linkwork.engine.ir.address import Address
@@ -37,18 +37,13 @@ def module(
     more: str = "",
     zeroed: bool = False,
     spared: Sequence[Spared] = (),
-    written: Callable[[Program, str], Kernel] | None = None,
 ) -> str:
     """The text of an LLVM module; ``more`` is the text of further functions, which may call the kernel, ``pack`` and
     ``unpack``. The results may have to be ``zeroed`` before the kernel runs. Tiles may run one of the ``spared``
-    programs. A kernel is ``written`` by a function of a program and its name, or as the program stands.
+    programs.
     """
-
-    def plainly(program: Program, symbol: str) -> Kernel:
-        return Kernel(program, interface, lanes, symbol)
-
     kinds = zip((*(each.program for each in spared), program), symbols("kernel", spared), strict=True)
-    parts = [(written or plainly)(each, symbol).text() for each, symbol in kinds]
+    parts = [Kernel(each, interface, lanes, symbol).text() for each, symbol in kinds]
     if spared:
         parts.append(choice("kernel", interface.kernel, Kernel.returns, spared, lanes))
     if lanes > 1 or more:
@@ -57,8 +52,9 @@ def module(
     return "\n".join([*parts, declarations({lanes, *map(program.lanes, program.root.order)})])
 
 
-_LONGEST_BLOCK = 500
-"""Instructions of a basic block of long programs, which are cut: LLVM's time is quadratic in its length."""
+_LONG, _LONGEST_BLOCK = 2_000, 500
+"""Instructions of a long program, and of a basic block of one, which are cut: LLVM's time is quadratic in its length.
+"""
 
 
 class Kernel(Arithmetic):
@@ -74,8 +70,7 @@ class Kernel(Arithmetic):
     def __init__(
         self, program: Program, interface: Interface, lanes: int, symbol: str = "kernel", kept: KeptRows | None = None
     ) -> None:
-        counts = [count for count in interface.results if isinstance(count, int)]
-        super().__init__(lanes, symbol, sum(counts) if len(counts) == len(interface.results) else None)
+        super().__init__(lanes, symbol)
         self.kept = kept
         """Where rows are kept, of a program inside another."""
         self.program, self.interface = program, interface
@@ -91,7 +86,7 @@ class Kernel(Arithmetic):
         """Where values lie that programs over rows are given."""
         self.handed: dict[int, Callable[[int, Address], None]] = {}
         """What writes loads of what the iteration before may have left in registers."""
-        self.until_cut = _LONGEST_BLOCK if len(program.root.order) > LONG else -1
+        self.until_cut = _LONGEST_BLOCK if len(program.root.order) > _LONG else -1
 
     def text(self) -> str:
         if self.kept is None and (rows := rows_of(self.program)):
@@ -104,7 +99,7 @@ class Kernel(Arithmetic):
             self.do(f"ret {self.returns}{' false' if self.returns == 'i1' else ''}")
         self.lines[:0] = self.memory  # allocated on the stack once, wherever it is used
         head = f"@{self.symbol}({parameters([*self.interface.kernel, *self.further])})"
-        return "\n".join([*self.inner, self.constants(), self.function(f"internal {self.returns} {head}")])
+        return "\n".join([*self.inner, self.function(f"internal {self.returns} {head}")])
 
     def body(self) -> None:
         self.instructions(self.program.root)
@@ -115,7 +110,7 @@ class Kernel(Arithmetic):
             return f"%v{x}"
         if isinstance(x, tuple):
             return "<" + listed(("double", bits(number)) for number in x) + ">"
-        return self.number(x)
+        return constant(x, self.lanes)
 
     def element(self, address: Address, lanes: int) -> str:
         """A pointer to an element of ``lanes`` numbers."""
@@ -358,7 +353,9 @@ class Kernel(Arithmetic):
 
     def carried(self, loop: Loop, tag: str) -> Registers:
         """The loop-carried registers of a loop: only for one state; several lanes have none to spare."""
-        return Registers(self, carried(self.program, loop) if self.lanes == 1 else None, tag)
+        return Registers(
+            self, carried(self.program, loop) if self.lanes == 1 and optimisations.on("carrying") else None, tag
+        )
 
 
 class FoldKernel(Kernel):

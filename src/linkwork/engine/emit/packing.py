@@ -117,16 +117,6 @@ def _start(w: Writer, k: str, final: str) -> str:
     return w.either(w.compare("slt", k, final), "i64", k, final)
 
 
-def next_rows(interface: Interface) -> dict[int, int]:
-    """Arguments of which a kernel prefetches the rows of the next tile while it runs; their numbers."""
-    return {k: count for k, count in enumerate(interface.arguments) if isinstance(count, int)}
-
-
-def following(argument: int) -> str:
-    """The name of the next rows of an argument in a kernel."""
-    return f"following{argument}"
-
-
 def tiles(w: Writer, interface: Interface, lanes: int) -> list[str]:
     """Pointers to a tile for each argument and result, one after another in %buffer."""
     found = ["%buffer"]
@@ -135,17 +125,15 @@ def tiles(w: Writer, interface: Interface, lanes: int) -> list[str]:
     return found
 
 
-def batch(
-    interface: Interface, lanes: int, rows: bool = False, spared: Sequence[Spared] = (), streams: bool = True
-) -> str:
+def batch(interface: Interface, lanes: int, rows: bool = False, spared: Sequence[Spared] = ()) -> str:
     """The function ``batch``, for a kernel that leaves its results in tiles, or one that writes ``rows``, with possible
-    variants that are ``spared`` some numbers. Large results bypass the caches if it ``streams``.
+    variants that are ``spared`` some numbers.
     """
     w, given = Writer(), len(interface.arguments)
     interface.batch.read(w)
     places = tiles(w, interface, lanes)
     results = list(zip(interface.result_names, interface.counts[given:], strict=True))
-    streamed = streaming.much(w, interface.counts[given:]) if streams else "false"
+    streamed = streaming.much(w, interface.counts[given:])
     aheads = _aheads(w, interface, lanes)
     with w.loop(0, "%states", lanes, [("i64", "0")]) as tile:
         left = w.sub("%states", tile.counter)
@@ -157,11 +145,7 @@ def batch(
             begin = w.load(interface.batch.pointer(w, "%words", name), "i64")
             targets.append(streaming.target(w, f"%{name}", begin, tile.counter, count, w.all_of([full, streamed])))
         if rows:
-            further = w.either(w.compare("sgt", left, lanes), "i64", w.add(tile.counter, lanes), tile.counter)
-            names = [interface.argument_names[k] for k in next_rows(interface)]
-            nexts = [w.at(f"%{name}", w.mul(further, f"%{name}_stride")) for name in names]
-            calls = symbols("kernel", spared)
-            good = _run_rows(w, interface, places, targets, nexts, full, valid, sparing, calls)
+            good = _run_rows(w, interface, places, targets, full, valid, sparing, symbols("kernel", spared))
         else:
             w.do(f"call void @kernel({interface.kernel_call(places)})")
             good = []
@@ -362,7 +346,6 @@ def _run_rows(
     interface: Interface,
     places: Sequence[str],
     targets: Sequence[Target],
-    nexts: Sequence[str],
     full: str,
     valid: str,
     sparing: Sequence[str],
@@ -377,8 +360,7 @@ def _run_rows(
         there = w.all_of([full, w.let(f"xor i1 {target.streamed}, true")])
         rows.append(w.either(there, "ptr", target.pointer, place))
         parts.append((place, target, w.mul(valid, count)))
-    further = "".join(f", ptr {each}" for each in nexts)
-    call = f"({interface.kernel_call([*places[:given], *rows])}{further})"
+    call = f"({interface.kernel_call([*places[:given], *rows])})"
     good = first_of(w, "i1", sparing, [f"call i1 @{kernel}{call}" for kernel in kernels])
     for place, target, count in parts:
         with w.when(target.streamed):

@@ -15,22 +15,18 @@ from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kernel import Kernel
 from linkwork.engine.emit.packing import pack, tiles
 from linkwork.engine.emit.repeating import any_lane, interface_of, tables_with, unfinished
-from linkwork.engine.emit.slotted import SlottedKernel
 from linkwork.engine.emit.writer import Writer, constant, declarations, vector
 from linkwork.engine.ir.passes import Around
-from linkwork.engine.ir.waiting import without_waiting
 
 
-def module(around: Around, interface: Interface, lanes: int, constraint: str | None) -> str:
+def module(around: Around, interface: Interface, lanes: int) -> str:
     """The text of an LLVM module for lanes, more than one."""
     what = around.what
     begun = interface.inside(interface.arguments, (what.state + what.given,))
     ended = interface.inside((*interface.arguments, what.state), interface.results)
     parts = [
         Kernel(around.before, begun, lanes, "before").text(),
-        SlottedKernel(
-            without_waiting(what.program), interface_of(what, interface), lanes, constraint, "program"
-        ).text(),
+        Kernel(what.program, interface_of(what, interface), lanes, "program").text(),
         Kernel(around.after, ended, lanes, "after").text(),
         pack(lanes),
         _take_lane(lanes),

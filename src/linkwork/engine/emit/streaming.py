@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from linkwork.engine import optimisations
 from linkwork.engine.emit.writer import SUMS, Writer, vector, zero
 
 MUCH = 2_000_000
@@ -32,6 +33,8 @@ def of_whole(w: Writer) -> str:
 
 def much(w: Writer, counts: Sequence[str]) -> str:
     """Whether results of so many numbers each are large, for all states of a batch."""
+    if not optimisations.on("streaming"):
+        return "false"
     total = "0"
     for count in counts:
         total = w.add(total, count)

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import product
 
+from linkwork.engine import optimisations
+
 Value = str | int
 
 SUMS = 4
@@ -210,6 +212,8 @@ class Writer:
 
     def prefetch_line(self, pointer: str, what_for: str = "write") -> None:
         """Prefetch the cache line of an address, which may lie outside of any array, for a store or a load."""
+        if not optimisations.on("prefetch"):
+            return
         self.do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 {int(what_for == 'write')}, i32 3, i32 1)")
 
     # Vectors

@@ -5,7 +5,6 @@ column of matrices (``emit/columns.py``).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -122,8 +121,7 @@ class Chain(Compiled):
             else:
                 links.append(columns.Link(self.interface.called[looped], inputs, results))
                 looped += 1
-        constraint = partial(jit.register_constraint, self.cpu)
-        return columns.module(links, self.results, self.interface.with_room(), self.width, constraint)
+        return columns.module(links, self.results, self.interface.with_room(), self.width)
 
     def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
         return {"ints": address(self._addresses)}

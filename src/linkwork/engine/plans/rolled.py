@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.engine import optimisations
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel
 from linkwork.engine.emit.call_frame import Called, Interface
@@ -53,10 +54,11 @@ def widths_laid_out(program: Program, grouped: bool = False) -> dict[str, int]:
     adjacent, and values that are only handed on are overwritten.
     """
     eliminate_dead_code(program)
-    merge_cases(program)
-    if grouped:
+    if optimisations.on("merging"):
+        merge_cases(program)
+    if grouped and optimisations.on("reuse"):
         reuse_rows(program)
-    return lay_out_fields(program, grouped)
+    return lay_out_fields(program, grouped and optimisations.on("layout"))
 
 
 def rolled_interface(task: Task, sizes: Sequence[str]) -> Interface:
@@ -106,7 +108,13 @@ class Rolled(Compiled):
         program, *widths = self.program
         more = compile_time_integers(widths)
         more += time_loop(self.interface, lanes) if self.task.over_time else exported(self.interface)
-        return kernel.module(pack_lists(program) if lanes == 1 else program, self.interface, lanes, more, self.zeroed)
+        return kernel.module(
+            pack_lists(program) if lanes == 1 and optimisations.on("lists") else program,
+            self.interface,
+            lanes,
+            more,
+            self.zeroed,
+        )
 
     @property
     def zeroed(self) -> bool:

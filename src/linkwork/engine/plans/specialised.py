@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwork.engine import optimisations
 from linkwork.engine.code import fingerprint, loader
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.plans.plan import Array, Arrays, Compiled, Found, Offsets, SomeRows
@@ -96,7 +97,7 @@ class Specialised(StraightLine):
         from linkwork.engine.trace.isomorphic import seeds
 
         found = seeds(self.task.model, self.task.frames, self.spaces)
-        return found if any(lane for _, lane in found.values()) else {}
+        return found if optimisations.on("packing") and any(lane for _, lane in found.values()) else {}
 
     @property
     def abreast(self) -> bool:

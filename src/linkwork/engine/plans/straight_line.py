@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from linkwork.engine import optimisations
 from linkwork.engine.code import jit, loader
 from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Arrays, Compiled, Found, Offsets
 
@@ -36,28 +37,29 @@ class StraightLine(Compiled):
         return loader.is_kept(self.key(1)) or loader.is_kept(self.key(self.lanes))
 
     def symbols(self, lanes: int) -> list[str]:
-        return [self.entry_point, *(["integer"] if self._has_integers(lanes) else [])]
-
-    def _has_integers(self, lanes: int) -> bool:
-        return bool(self.interface.called) or (lanes > 1 and not self.task.over_time)
+        return [self.entry_point, *(["integer"] if self.interface.called else [])]
 
     def text(self, lanes: int) -> str:
-        """The module; its integers are how many slots ``work`` has, and the room for calls."""
-        from linkwork.engine.emit import packing, refilled, row_kernel, slotted
+        """The module; its integer is the room for calls, if it makes any."""
+        from linkwork.engine.emit import kernel, packing, refilled, row_kernel
+        from linkwork.engine.emit.time_loop import time_loop
         from linkwork.engine.ir.passes import around_repeat
 
-        constraint, interface = jit.register_constraint(self.cpu, lanes), self.interface.with_room()
+        interface = self.interface.with_room()
+        around = (
+            around_repeat(self.program, len(interface.arguments)) if lanes > 1 and optimisations.on("lanes") else None
+        )
         if self.task.over_time:
             program = self.program if lanes > 1 or self.spared else self.one_state_program
-            text = slotted.over_time(program, interface, lanes, constraint, self.spared)
-        elif lanes > 1:
-            around = around_repeat(self.program, len(interface.arguments))
-            if around is None:
-                return row_kernel.module(self.program, interface, lanes, constraint, self.spared)
-            text = refilled.module(around, interface, lanes, constraint)
+            text = kernel.module(program, interface, lanes, time_loop(interface, lanes), spared=self.spared)
+        elif around is not None:
+            text = refilled.module(around, interface, lanes)
+        elif lanes > 1 and optimisations.on("rows"):
+            text = row_kernel.module(self.program, interface, lanes, self.spared)
         else:
-            text = slotted.module(self.one_state_program, interface, constraint)
-        return text + packing.compile_time_integers([0, interface.room_size]) if self._has_integers(lanes) else text
+            program = self.one_state_program if lanes == 1 else self.program
+            text = kernel.module(program, interface, lanes, spared=self.spared if lanes > 1 else ())
+        return text + packing.compile_time_integers([interface.room_size]) if self.interface.called else text
 
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
         results, status = super().run(arguments, states, offsets, out)
@@ -71,5 +73,5 @@ class StraightLine(Compiled):
     def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
         if "integer" not in code.addresses:
             return {}
-        slots, room = code.integers
-        return {"work": lanes * slots, **({"data": lanes * room} if room else {})}
+        (room,) = code.integers
+        return {"data": lanes * room} if room else {}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwork.engine import optimisations
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit.call_frame import Interface, Words
 from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Found, Offsets, Plan, given_back
@@ -108,11 +109,12 @@ class Traced(StraightLine):
         from linkwork.engine.trace.replay import expanded
 
         program = expanded(self.task.program)
-        return schedule(share_values(share_calls(program) if self.callees else program))
+        program = share_calls(program) if self.callees else program
+        return schedule(share_values(program) if optimisations.on("sharing") else program)
 
     @property
     def abreast(self) -> bool:
-        return self.task.branches is not None and not self.callees
+        return optimisations.on("packing") and self.task.branches is not None and not self.callees
 
     def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
         if not self.callees:
@@ -126,7 +128,7 @@ class Traced(StraightLine):
     @property
     def one_state_program(self) -> Program:
         """The program for one state, in which isomorphic branches take the lanes if it is shorter so."""
-        if self.task.branches is None or self.callees:
+        if self.task.branches is None or self.callees or not optimisations.on("packing"):
             return self.program
         from linkwork.engine.ir.passes import schedule
         from linkwork.engine.ir.program import length
@@ -147,7 +149,7 @@ class Traced(StraightLine):
         """Variants for usual numbers, the shortest first: each assumes one more array than the next to have them, if
         that makes it shorter by enough to pay for its code.
         """
-        if not self.task.often:
+        if not self.task.often or not optimisations.on("variants"):
             return ()
         from linkwork.engine.emit.sparing import Spared
         from linkwork.engine.ir.passes import schedule

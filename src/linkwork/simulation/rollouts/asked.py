@@ -10,22 +10,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import all_finite, finite_array, memory_for, not_negative, positive, switch
+from linkwork.arguments import all_finite, choice, finite_array, memory_for, switch
 from linkwork.batches import is_plain
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.varied import as_parameters
 from linkwork.engine.mode import current_form
-from linkwork.engine.plans import MOST_BODIES
 from linkwork.errors import ArgumentError
 from linkwork.memory import fits_memory
-from linkwork.model.all_contacts import Contacts, as_contacts
-from linkwork.model.constraints import Constraint, as_constraints
+from linkwork.model.all_contacts import Contacts
+from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
-from linkwork.simulation.laws import as_law, parameters_of
-from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.parts import (
+from linkwork.simulation.integrators import INTEGRATORS
+from linkwork.simulation.laws import parameters_of
+from linkwork.simulation.parts import (
     OVER_TIME,
     broadcast,
     check_over_time,
@@ -34,8 +33,8 @@ from linkwork.simulation.rollouts.parts import (
     step_parts,
     warn_of_efforts,
 )
-from linkwork.simulation.step import Step
-from linkwork.simulation.stops import held_joints
+from linkwork.simulation.rollouts.jobs import Job
+from linkwork.simulation.step_arguments import check_small, step_of
 
 
 class Asked(NamedTuple):
@@ -56,14 +55,19 @@ class Asked(NamedTuple):
 def asked_of(
     model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None, *, dt: float, steps: int | None, every: int,
     torque: Any, parameters: Any, cost: Any, cost_parameters: Any, constraints: Any, stabilisation: Any, proximal: Any,
-    joint_limits: Any, contacts: Any, friction: Any, springs: Any, effort_limits: Any,
-    data: Mapping[str, ArrayLike | None], driven: bool, **others: Any,
+    joint_limits: Any, contacts: Any, friction: Any, friction_law: Any, integrator: Any, springs: Any,
+    effort_limits: Any, data: Mapping[str, ArrayLike | None], driven: bool, **others: Any,
 ) -> Asked:  # fmt: skip
     """The job for the arguments of ``lw.rollout``. ``dt`` and ``every`` are already checked, ``data`` are parameters of
     the mechanism, ``driven`` says whether a policy adds driving forces, and ``others`` are parts of a step.
     """
-    step = _step(model, dt, torque, cost, constraints, stabilisation, proximal, joint_limits, contacts, friction)
-    friction = False if step.contacts is not None else friction
+    choice("integrator", integrator, INTEGRATORS[:2])
+    step, friction = step_of(
+        model, dt, integrator=integrator, friction_law=friction_law, friction=friction, torque=torque, cost=cost,
+        constraints=constraints, stabilisation=stabilisation, proximal=proximal, joint_limits=joint_limits,
+        contacts=contacts,
+    )  # fmt: skip
+    check_small(step)
     varied = as_parameters(model, {name: value for name, value in data.items() if value is not None})
     if varied:
         step = replace(step, varied=tuple(varied))
@@ -104,11 +108,11 @@ def asked_of(
 
 _MOST_KEPT = 100
 """Options of calls that are kept with a model."""
-_PLAIN = (type(None), bool, int, float)
+_PLAIN = (type(None), bool, int, float, str)
 _ROWS = ("tau", "q_target", "v_target")
 _NUMBERS = ("q", "v", *_ROWS)
 _SIMPLE = ("dt", "steps", "every", "kp", "kd", "damping", "friction", "springs", "effort_limits", "stabilisation",
-           "proximal", "joint_limits", "driven")  # fmt: skip
+           "proximal", "joint_limits", "driven", "integrator", "friction_law")  # fmt: skip
 _OBJECTS = ("torque", "cost", "constraints", "contacts")
 
 
@@ -197,29 +201,3 @@ def _with_numbers(before: Asked, given: Mapping[str, Any]) -> Asked:
         for array, size in ((given["q"], model.nq), (given["v"], model.nv))
     )
     return Asked(replace(job, q=q, v=v, parts=arrays), batch, parts, rest)
-
-
-def _step(
-    model: Model, dt: float, torque: Any, cost: Any, constraints: Any, stabilisation: Any, proximal: Any, stops: Any,
-    contacts: Any, friction: Any,
-) -> Step:  # fmt: skip
-    """The step, without the parameters of the mechanism that are data."""
-    stopped = switch("joint_limits", stops) and contacts is None
-    step = Step(
-        model,
-        law=None if torque is None else as_law(model, "torque", torque, (model.nv,)),
-        cost=None if cost is None else as_law(model, "cost", cost, (), ("tau",)),
-        constraints=model.constraints if constraints is None else as_constraints(constraints),
-        stabilisation=10.0 * dt if stabilisation is None else positive("stabilisation", stabilisation),
-        proximal=not_negative("proximal", proximal),
-        joints=tuple(held_joints(model, [0.0] * model.nv, stopped)),
-        contacts=None if contacts is None else as_contacts(contacts),
-        rough=contacts is not None and switch("friction", friction, " beside contacts, where it is the model's"),
-    )
-    step.touching  # noqa: B018  # raises an error for invalid contacts
-    if len(model.bodies) > MOST_BODIES and stopped:
-        raise ArgumentError(
-            f"a rollout takes joint_limits for up to {MOST_BODIES} bodies; model {model.name!r} has "
-            f"{len(model.bodies)}. lw.simulate takes any number"
-        )
-    return step

@@ -47,7 +47,7 @@ _SHARED = ("K", "C", "R", "system", "E", "dt")
 
 def is_a_chain(step: Step) -> bool:
     """Whether such a chain linearises a step of a robot with more joints than one kernel is for."""
-    if step.law is not None or step.joints or step.contacts is not None or step.varied or step.proximal:
+    if step.law is not None or step.joints or step.contacts is not None or step.varied or step.proximal or step.several:
         return False
     return bool(step.constraints) and is_chained(held_by(step.model, step.constraints))
 

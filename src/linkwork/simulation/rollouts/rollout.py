@@ -48,6 +48,7 @@ def rollout(
     kd: ArrayLike | None = None,
     damping: bool | ArrayLike = True,
     friction: bool | ArrayLike = True,
+    friction_law: str = "smoothed",
     springs: bool = True,
     effort_limits: bool | ArrayLike = True,
     torque: CompiledFunction | Callable[..., Any] | None = None,
@@ -62,6 +63,7 @@ def rollout(
     f_ext: ArrayLike | None = None,
     joint_limits: bool = False,
     contacts: Sequence[Contact] | None = None,
+    integrator: str = "semi_implicit_euler",
     inertias: ArrayLike | None = None,
     armature: ArrayLike | None = None,
     placements: ArrayLike | None = None,
@@ -72,12 +74,10 @@ def rollout(
 ) -> Rollout:
     """Compute many trajectories at once in compiled code: forces, dynamics, integration and the time loop.
 
-    Each step is semi-implicit Euler on the configuration manifold (order 1, symplectic): v⁺ = v + dt a, then q⁺ by
-    moving at v⁺ for dt. The motors apply tau + torque + kp (q_target ⊖ q) + kd (v_target - v), clamped to the effort
-    limits, with t, q and v at the step's beginning. Damping and friction act with the velocity at the step's end, so
-    that they never add energy. The friction law is smoothed Coulomb friction: constant down to 0.001 rad/s or m/s and
-    proportional to the velocity below, so that a joint which it holds creeps. ``lw.simulate`` has the other law,
-    Coulomb friction with stiction, which keeps such a joint at rest and costs more.
+    A step is that of ``lw.simulate``, by default semi-implicit Euler on the configuration manifold (order 1,
+    symplectic): v⁺ = v + dt a, then q⁺ by moving at v⁺ for dt. The motors apply tau + torque + kp (q_target ⊖ q) +
+    kd (v_target - v), clamped to the effort limits, with t, q and v at the step's beginning. Damping and smoothed
+    friction act with the velocity at the step's end, so that they never add energy.
 
     A trajectory is the same to the last bit alone, in any batch, on any number of threads, with any executor, in
     ``lw.interpreted()``, and if it is continued from a record (unless a law or a cost depends on t).
@@ -101,7 +101,10 @@ def rollout(
             gain above twice the moved inertia over dt is unstable, and chatters at the effort limits; ``damping`` never
             does.
         damping: viscous damping, N s/m or N m s/rad: the model's (True), none (False), (..., nv) or one number.
-        friction: smoothed Coulomb friction, N or N m, in the same way.
+        friction: Coulomb friction, N or N m, in the same way.
+        friction_law: "smoothed", which is constant down to 0.001 rad/s or m/s and proportional to the velocity below,
+            so that a joint which it holds creeps; or "stiction", which keeps such a joint at rest and costs more: see
+            ``lw.simulate``, whose default it is.
         springs: apply the model's joint springs, evaluated at the beginning of each step.
         effort_limits: largest motor forces, N or N m, in the same way as damping.
         torque: a control law that becomes part of the step: a function of (t, q, v, *parameters) that returns joint
@@ -128,6 +131,7 @@ def rollout(
             constraints are then soft rows of the same problem, and a step is MuJoCo's: damping at the end of the step,
             and the linear velocity of a free joint integrated in world axes. The contact solver is warm-started from
             the previous step, so that a trajectory continued from a record is the same to rounding.
+        integrator: "semi_implicit_euler" or "runge_kutta_4", as in ``lw.simulate``.
         inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, a set for
             each trajectory. They are data: a million mechanisms share the same code. Likewise the next two; ``damping``
             and ``friction`` may differ in any case.
@@ -197,6 +201,7 @@ def rollout(
         damping=damping, friction=friction, springs=springs, effort_limits=effort_limits, torque=torque,
         parameters=parameters, cost=cost, cost_parameters=cost_parameters, constraints=constraints,
         stabilisation=stabilisation, proximal=proximal, f_ext=f_ext, joint_limits=joint_limits, contacts=contacts,
+        integrator=integrator, friction_law=friction_law,
         data={"inertias": inertias, "armature": armature, "placements": placements}, driven=policy is not None,
     )  # fmt: skip
     job, batch, step, keeps = asked.job, asked.batch, asked.job.step, every > 0
@@ -204,7 +209,7 @@ def rollout(
         warn_of_errors(model, job.q, step.constraints, step.stabilisation if step.contacts is None else None)
     if step.contacts is not None:
         warn_of_depth(model, job.q, step.contacts)
-    if step.joints:
+    if step.stops:
         check_within_limits(model, job.q, step.constraints)
     reused = None if out is None else _reused(job, batch, out, keeps)
     into = reused if reused is not None and keeps else job.buffers()
@@ -226,7 +231,7 @@ def rollout(
         lost = cut_off(into)
         if diverged == "raise":
             raise _error(job, into, batch, lost, result, by_hand)
-    if not step.joints and step.contacts is None and not status & 2:
+    if not step.stops and step.contacts is None and not status & 2:
         warn_of_range(model, result.q)
     if not status & 2 and job.steps:
         _warn_of_speed(job, into, batch, length)
