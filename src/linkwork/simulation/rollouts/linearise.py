@@ -19,11 +19,11 @@ from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, as_array, check_model
 from linkwork.dynamics.constrained import constrained_dynamics
-from linkwork.dynamics.constrained_derivatives import MOST_WHOLE
 from linkwork.dynamics.derivatives import Two
 from linkwork.dynamics.held import held_by
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
+from linkwork.engine.plans.costs import within
 from linkwork.engine.run.entries import Serve
 from linkwork.errors import ArgumentError, LinkworkError, TracingError
 from linkwork.model.constraints import Constraint
@@ -35,11 +35,9 @@ from linkwork.simulation.rollouts.chained_steps import chained, is_a_chain
 from linkwork.simulation.rollouts.driven_steps import by_recursion
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.pushed_steps import along, by_pushing
-from linkwork.simulation.rollouts.steps import looped, plain
+from linkwork.simulation.rollouts.steps import has_loops, plain
 from linkwork.unsolved import unsolved
 
-_MOST_WHOLE = 20
-"""Degrees of freedom up to which a step without constraints is one kernel."""
 _MANY = 4096
 """Directions per batch."""
 
@@ -251,15 +249,15 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
     code that serves such steps, if there is any.
     """
     step, nv = job.step, job.model.nv
-    if plain(step) and nv > _MOST_WHOLE:
+    if plain(step) and not within("linearised_whole", nv):
         return _by_loops(job, into)
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
     constrained = bool(step.constraints and not step.proximal)
     held = not (step.joints or step.several or step.varied) and step.contacts is None
-    small = nv <= (MOST_WHOLE if step.constraints else _MOST_WHOLE)
+    small = within("derived_whole" if step.constraints else "linearised_whole", nv)
     if constrained and held and not small and current_form() == "auto" and is_a_chain(step):
         return _by_chain(job, shapes, into)
-    if looped(step) or step.varied or not (small or step.joints or step.several or step.contacts is not None):
+    if has_loops(step) or step.varied or not (small or step.joints or step.several or step.contacts is not None):
         return *_by_columns(job, shapes), None
     text = by_recursion if held and (constrained or not step.constraints) else by_pushing
     kernel, given = _kernel(job, text(step, shapes), shapes), _given(job, shapes)
