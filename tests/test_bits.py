@@ -13,7 +13,6 @@ from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.code import jit
 from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.plans.plan import Compiled
-from linkwork.engine.run import threads as run_threads
 from linkwork.engine.spaces import SPACES
 from linkwork.inside import evaluate
 from linkwork.model import Model
@@ -59,9 +58,8 @@ def made(name: str, form: str, width: str) -> Compiled:
 
 
 @pytest.fixture(params=[1, 2])
-def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+def threads(request: pytest.FixtureRequest, worth_threads: None) -> Iterator[int]:
     """Use this number of threads, however small the batch."""
-    monkeypatch.setattr(run_threads, "WORTH_A_THREAD", 1e-12)
     lw.set_threads(request.param)
     yield request.param
     lw.set_threads(None)

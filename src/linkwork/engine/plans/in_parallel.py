@@ -56,7 +56,7 @@ class InParallel(Compiled):
 
     @property
     def worth_a_team(self) -> bool:
-        return not within("one_thread", len(self.task.model.bodies))
+        return not within("one_thread", self.task.model)
 
     def call_one(self, words: Words) -> int:
         code, batch = self.code(1)
