@@ -102,7 +102,7 @@ FAULTS = [
         "value = value + L[i][k] * L[j][k]",
         "compile",
     ),
-    Fault("viewer/forces.py", "moment + np.cross(pose", "moment - np.cross(pose", "viewer"),
+    Fault("viewer/forces.py", "_turned(poses, wrenches[..., :3])", "_turned(poses, wrenches[..., 3:])", "show"),
     Fault("viewer/camera.py", "[-sin(a), cos(a), 0.0]", "[sin(a), cos(a), 0.0]", "viewer"),
 ]
 
