@@ -12,7 +12,7 @@ from linkwork.algorithms import ALGORITHMS
 from linkwork.compiled.tracing import trace
 from linkwork.engine.ir.program import constants
 from linkwork.engine.plans.chain import Chain, Columns, Link
-from linkwork.engine.plans.rolled import Rolled
+from linkwork.engine.plans.loops import Looped
 from linkwork.engine.plans.task import Task
 from linkwork.engine.plans.traced import Traced, TracedTask
 from strategies import Array
@@ -104,7 +104,7 @@ def test_a_link_can_be_code_with_loops_over_bodies() -> None:
         nv, shape = model.nv, (model.nv, model.nv)
         program, _, _ = trace("squared", lambda M, x: M @ x, {"M": shape, "x": (nv, 1)})
         task = TracedTask(_untraced, [(model.nq,)], [shape], "squared", 1e-6)
-        loops = Rolled(Task(ALGORITHMS["mass_matrix"], model))
+        loops = Looped(Task(ALGORITHMS["mass_matrix"], model))
         squares = Columns(lambda own=program: own, nv, [shape], [0], None)  # type: ignore[misc]
         chain = Chain(task, [Link(loops, [0]), Link(squares, [1, 1])], [2])
         q, _ = lw.random_state(model, 2, shape=5)
