@@ -278,7 +278,7 @@ BROKEN: dict[str, tuple[Program, str]] = {
     "load_of_ints": (program_of(("load", (), Address("ints", 0))), r"%0 \(load\): only integers are in 'ints'"),
     "float_as_index": (
         program_of(LOAD, ("store_index", (0,), Address("work", 0))),
-        r"%1 \(store_index\): operand 0 is no integer defined before it",
+        r"%1 \(store_index\): operand %0 is no integer defined before it",
     ),
     "written_ints": (
         program_of(("affine", (), Address("", 3)), ("store_index", (0,), Address("ints", 0))),

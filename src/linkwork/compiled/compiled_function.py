@@ -194,7 +194,7 @@ class CompiledFunction:
         form = current_form()
         given, batch = self._given(values, finite=form == "interpreted")
         shapes = [(*batch, *shape) for shape in self.result_shapes]
-        targets = None if out is None else self._targets(out, shapes, given, values)
+        targets = None if out is None else as_out(self._into(out), shapes, self._names, given, values)
         states = prod(batch)
         if not states:
             self._given(values, finite=True)
@@ -254,9 +254,6 @@ class CompiledFunction:
                 raise ArgumentError(f"{key}{at} of {self.name} is {found[where]}; it must be finite")
             given.append((found, len(shape)))
         return given, broadcast(self._names, [found.shape[: found.ndim - axes] for found, axes in given])
-
-    def _targets(self, out: Any, shapes: Sequence[Shape], given: Sequence[Given], values: Sequence[Any]) -> list[Array]:
-        return as_out(self._into(out), shapes, self._names, given, values)
 
     # Results
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compiled.arrays import is_traced, numbers, traced
+from linkwork.compiled.arrays import array_of, is_traced, numbers
 from linkwork.compiled.scalars import number
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.evaluator import repeated
@@ -78,10 +78,14 @@ def _traced(
     found = [np.shape(each) for each in following]
     if found != list(shapes):
         raise TracingError(f"a state of shapes {list(shapes)} is repeated, but the next one has shapes {found}")
-    for k, item in enumerate(flat(following)):
-        tracer.store(Address("result0", k), item)
-    (more,) = flat([going])
-    tracer.store(Address("result1", 0), more)
+    return program_of(tracer, flat(following), flat([going]))
+
+
+def program_of(tracer: Tracer, *results: Sequence[Any]) -> Program:
+    """The traced program, with these scalars as its results."""
+    for number_of_result, items in enumerate(results):
+        for k, item in enumerate(items):
+            tracer.store(Address(f"result{number_of_result}", k), item)
     tracer.finish()
     eliminate_dead_code(tracer.program)
     return tracer.program
@@ -96,9 +100,7 @@ def shaped(items: list[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any]:
     """Arrays of these shapes, from flat numbers."""
     made, start = [], 0
     for shape in shapes:
-        own = np.empty(prod(shape), dtype=object)
-        own[:] = items[start : start + prod(shape)]
-        made.append(traced(own.reshape(shape)))
+        made.append(array_of(items[start : start + prod(shape)], shape))
         start += prod(shape)
     return made
 

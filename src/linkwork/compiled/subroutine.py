@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from linkwork.compiled.arrays import is_traced
-from linkwork.compiled.repeating import flat, shaped
+from linkwork.compiled.repeating import flat, program_of, shaped
 from linkwork.engine import optimisations
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.evaluator import used
-from linkwork.engine.ir.passes import eliminate_dead_code
 from linkwork.engine.ir.program import Program, Subroutine
 from linkwork.engine.trace.tracer import Traced, Tracer
 
@@ -89,8 +88,4 @@ def _program(
     ]
     inside = iter(shaped(given, sizes))
     results = body(*(None if shape is None else next(inside) for shape in shapes))
-    for k, item in enumerate(flat(results)):
-        tracer.store(Address("result0", k), item)
-    tracer.finish()
-    eliminate_dead_code(tracer.program)
-    return tracer.program, [np.shape(each) for each in results]
+    return program_of(tracer, flat(results)), [np.shape(each) for each in results]

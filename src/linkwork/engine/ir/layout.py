@@ -9,6 +9,7 @@ whatever else there is at a place. In these, the same numbers of up to four item
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from linkwork.engine import optimisations
 from linkwork.engine.ir.address import ONE, Address, Terms
@@ -48,25 +49,12 @@ def lay_out_fields(program: Program, grouped: bool = False) -> dict[str, int]:
     how many "matrices" there are. If rows are ``grouped``, the size "rows" is how many there are.
     """
     used = [program.details[n] for n in program.walk() if _is_of_field(program.details[n])]
-    in_square = {
-        address.array: s for address in used for _, s in address.terms if isinstance(s, str) and s in IN_SQUARE
-    }
-    inside: dict[str, dict[Number, int]] = {part: {} for part in IN_SQUARE}
-    rows: dict[frozenset[int], dict[Number, int]] = {}
-    loops = _loops_that_use(program) if grouped else {}
+    in_square = {address.array: str(s) for address in used for _, s in address.terms if s in IN_SQUARE}
     program.seats = {n: seat for n, seat in program.seats.items() if grouped and seat.run[0] not in in_square}
-    lists = _runs(program)
-    for address in used:
-        number = (address.array, address.offset)
-        part = in_square.get(address.array)
-        together = [number] if part else lists.get(number, [number])
-        used_by = frozenset[int]().union(*(loops.get(each, ()) for each in together))
-        slots = inside[part] if part else rows.setdefault(used_by, {})
-        for each in together:
-            slots.setdefault(each, len(slots))
-    widths = {"row": sum(map(len, rows.values())), **{part: len(slots) for part, slots in inside.items()}}
+    inside, rows = _slots(program, used, in_square, grouped)
+    widths = {"row": sum(map(len, rows)), **{part: len(slots) for part, slots in inside.items()}}
     widths["seam"] = -(-widths["seam"] // CACHE_LINE) * CACHE_LINE  # rows that lanes gather
-    groups = _groups(program, list(rows.values()))
+    groups = _groups(program, rows)
 
     def placed(address: Address) -> Address:
         number, part = (address.array, address.offset), in_square.get(address.array)
@@ -79,9 +67,28 @@ def lay_out_fields(program: Program, grouped: bool = False) -> dict[str, int]:
         detail = program.details[n]
         if _is_of_field(detail):
             program.details[n] = placed(detail)
-        elif isinstance(detail, Loop) and detail.successor and _is_of_field(detail.successor):
+        elif isinstance(detail, Loop) and _is_of_field(detail.successor):
             detail.successor = placed(detail.successor)
     return {**widths, "matrices": _lay_out_matrices(program)}
+
+
+def _slots(
+    program: Program, used: list[Address], in_square: dict[str, str], grouped: bool
+) -> tuple[dict[str, dict[Number, int]], list[dict[Number, int]]]:
+    """The place of each number in a cell or another part of ``square``, or in the row of its group."""
+    inside: dict[str, dict[Number, int]] = {part: {} for part in IN_SQUARE}
+    rows: dict[frozenset[int], dict[Number, int]] = {}
+    loops = _loops_that_use(program) if grouped else {}
+    lists = _runs(program)
+    for address in used:
+        number = (address.array, address.offset)
+        part = in_square.get(address.array)
+        together = [number] if part else lists.get(number, [number])
+        used_by = frozenset[int]().union(*(loops.get(each, ()) for each in together))
+        slots = inside[part] if part else rows.setdefault(used_by, {})
+        for each in together:
+            slots.setdefault(each, len(slots))
+    return inside, list(rows.values())
 
 
 def _runs(program: Program) -> dict[Number, list[Number]]:
@@ -97,7 +104,7 @@ def _runs(program: Program) -> dict[Number, list[Number]]:
     return found
 
 
-def _is_of_field(detail: object) -> bool:
+def _is_of_field(detail: object) -> TypeGuard[Address]:
     return isinstance(detail, Address) and detail.array.startswith("field")
 
 
