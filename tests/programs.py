@@ -18,6 +18,9 @@ from linkwork.engine.plans.loops import BodyLoops, Loops
 from linkwork.engine.plans.specialised import Specialised
 from strategies import ARRAYS, Array, State
 
+BASELINE = jit.BASELINE
+"""The oldest CPU that code is made for, whose vectors have two lanes."""
+
 
 def evaluated(task: Task, form: str, arguments: Sequence[Array]) -> list[Array]:
     """The results of one state, by the verified program of a form and the evaluator."""

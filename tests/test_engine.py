@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
-from linkwork.engine.code import jit
 from linkwork.engine.emit.call_frame import TABLES
 from linkwork.engine.ir import evaluator
 from linkwork.engine.ir.address import Address
@@ -30,7 +29,7 @@ from linkwork.engine.trace.tracer import Tracer
 from linkwork.inside import evaluate
 from linkwork.model import Model
 from linkwork.spatial import LARGEST_ANGLE, atan2, elementary, sin_cos, sqrt, where_less
-from programs import arguments_of, bits, evaluated, machine
+from programs import BASELINE, arguments_of, bits, evaluated, machine
 from strategies import FAMILIES, Array, pool_to_compile, state_of
 
 # The definition of the intermediate code against the interpreter
@@ -225,7 +224,7 @@ def compiled(lanes: int, cpu: tuple[str, str] | None, inputs: Array) -> Array:
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8])
-@pytest.mark.parametrize("cpu", [None, jit.BASELINE], ids=["host", "sse2"])
+@pytest.mark.parametrize("cpu", [None, BASELINE], ids=["host", "sse2"])
 def test_sine_cosine_and_arc_tangent_have_the_interpreters_bits(lanes: int, cpu: tuple[str, str] | None) -> None:
     rng = np.random.default_rng(0)
     signs = rng.choice([-1.0, 1.0], (2, 30000))

@@ -19,8 +19,9 @@ from linkwork.algorithms import ALGORITHMS, OPERATIONAL
 from linkwork.algorithms.fewest_operations import fewest_operations
 from linkwork.cli.count import counted
 from linkwork.engine.ir import evaluator
-from linkwork.engine.plans import Task, plan_for
+from linkwork.engine.plans import Task
 from linkwork.engine.plans.loops import BodyLoops
+from linkwork.inside import machine_code
 from linkwork.model import Frame, Model
 from linkwork.model.junctions import common_ancestor, junctions_of
 from linkwork.model.paths import paths_of
@@ -382,11 +383,10 @@ def test_pairs_that_share_no_body_cost_nothing() -> None:
 def test_the_explicit_inverse_is_the_same_matrix_and_cubic(arms: Model) -> None:
     q, _ = lw.random_state(arms, 3)
     frames = [arms.frame(name) for name in HANDS]
-    task = Task(EXPLICIT_INVERSE, arms, (), frames)
     with lw.interpreted():
         expected = lw.operational_inertia_inverse(arms, q, HANDS)
-    for form_asked in ("interpreted", "rolled"):
-        (found,), _ = plan_for(task, form_asked).run((q[None],), 1)
+    for form in ("interpreted", "looped"):
+        (found,) = machine_code(EXPLICIT_INVERSE, arms, frames, form)(q[None])
         close(found.reshape(12, 12), expected, 1e-10)
     chains = [growth.chain(n, 1) for n in (4, 8, 12, 16, 20)]
     counts = [sum(as_written(EXPLICIT_INVERSE, *chain).values()) for chain in chains]

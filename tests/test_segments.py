@@ -16,7 +16,6 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS, SEGMENTS
-from linkwork.engine.code import jit
 from linkwork.engine.emit import mailbox as places
 from linkwork.engine.emit.call_frame import Words
 from linkwork.engine.function import function
@@ -30,7 +29,7 @@ from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical, Universal
 from linkwork.model import Model, segments
 from linkwork.model.segments import SHORTEST, blended, cut, limbs, lined_up
 from linkwork.model.tree import Tree
-from programs import bits, run_loops
+from programs import BASELINE, bits, run_loops
 from strategies import JOINTS, Array, Cam, State, close, random_inertia, random_placement, state_of
 
 
@@ -228,7 +227,7 @@ def test_joints_in_random_order_are_lanes(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(
     "name, cpu, lanes",
-    [("revolute", None, 1), ("mixed", jit.BASELINE, 2), ("floating", None, 4), ("revolute", None, 8)],
+    [("revolute", None, 1), ("mixed", BASELINE, 2), ("floating", None, 4), ("revolute", None, 8)],
 )
 def test_lanes_do_not_change_a_bit(name: str, cpu: tuple[str, str] | None, lanes: int) -> None:
     state, wanted = expected(name)

@@ -78,7 +78,7 @@ class Callee:
         from linkwork.engine.ir.program import count
         from linkwork.engine.plans.specialised import specialised_program
 
-        if self.derivatives or not within("counted", len(self.model.bodies)):
+        if self.derivatives or not within("counted", self.model):
             return Counter(call=1)
         frames = moved(self.frames, self.offsets)
         return count(specialised_program(self._named, self.model, self.absent, frames, expand=False))

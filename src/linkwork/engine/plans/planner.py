@@ -31,7 +31,7 @@ def form_of(algorithm: Algorithm, model: Model, form: str = "auto") -> str:
     has; for "auto" the best one. "specialised" code that would be too long becomes rolled after all.
     """
     form = engine_form(form)
-    many = algorithm.of_mechanism and not within("straight", len(model.bodies))
+    many = algorithm.of_mechanism and not within("straight", model)
     loops = form == "rolled" or (algorithm.of_mechanism and form != "specialised" and looped(model))
     if "segmented" in algorithm.forms or (many and loops and _chain(algorithm, model)):
         return "segmented"

@@ -41,7 +41,7 @@ class Team:
 
     @property
     def worth_it(self) -> bool:
-        return not within("one_thread", len(self.loops.task.model.bodies))
+        return not within("one_thread", self.loops.task.model)
 
     def call(self, code: jit.Code, batch: Callable[[int], int], words: Words) -> int:
         """One state, by its words; the status."""
