@@ -100,6 +100,14 @@ def constrained_inverse_dynamics(
         answer = law.converted(out, *values, held.placements)
         if answer is not None:
             return answer
+    return _checked(held, mask, q, v, a, f_ext, out)
+
+
+def _checked(
+    held: HeldBy, mask: bytes | None, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None, out: Any
+) -> tuple[Array, Array]:
+    """The results for any valid arguments: by the kernel if there is one, and on floats for states without a result."""
+    model = held.model
     spaces = (("q", "configuration"), ("v", "velocity"), ("a", "velocity"), ("f_ext", "wrenches"))
     (q_, v_, a_, load_), batch = as_batch(model, spaces, [q, v, a, f_ext])
     assert q_ is not None and v_ is not None and a_ is not None
