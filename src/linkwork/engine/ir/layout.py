@@ -11,18 +11,36 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeGuard
 
+from linkwork.engine import optimisations
 from linkwork.engine.ir.address import ONE, Address, Terms
+from linkwork.engine.ir.handing import reuse_rows
 from linkwork.engine.ir.lists import width_of
+from linkwork.engine.ir.merge import merge_cases
+from linkwork.engine.ir.passes import eliminate_dead_code
 from linkwork.engine.ir.program import Block, Loop, Program
 
 IN_SQUARE = ("cell", "place", "post", "knot", "seam")
 """What ``square`` consists of."""
+WIDTHS = ("row", *IN_SQUARE, "matrices")
+"""How wide a row of ``work`` and the parts of ``square`` are, and how many matrices there are."""
 
 CACHE_LINE = 8
 """Numbers in a cache line."""
 
 Number = tuple[str, int]
 """A field, and which of its numbers."""
+
+
+def laid_out(program: Program, grouped: bool = True) -> dict[str, int]:
+    """Give a program with loops its memory, without dead code and cases alike; its ``WIDTHS``. If ``grouped``, fields
+    that loops use together are adjacent, and values that are only handed on are overwritten.
+    """
+    eliminate_dead_code(program)
+    if optimisations.on("merging"):
+        merge_cases(program)
+    if grouped and optimisations.on("reuse"):
+        reuse_rows(program)
+    return lay_out_fields(program, grouped and optimisations.on("layout"))
 
 
 def lay_out_fields(program: Program, grouped: bool = False) -> dict[str, int]:
