@@ -164,11 +164,7 @@ def _seen(
         if law is None:
             law = asked.answers[_seen, method, f_ext is None] = _law(asked, method, f_ext is not None)
         fixed = (np.array(asked.offsets),) if asked.offsets else ()
-        answer = law.quick(out, *values, *fixed)
-        if answer is not None:
-            call.remember(asked.quick, choices, law.quick, fixed)
-            return answer
-        answer = law.converted(out, *values, *fixed)
+        answer = call.serve_by(law, asked.quick, choices, fixed, out, *values)
         if answer is None and not any(map(is_traced, values)):
             answer = _by_kernel(law, model, method, apart, fixed, out)
         if answer is not None:
