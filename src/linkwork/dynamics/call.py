@@ -298,5 +298,5 @@ def serve_by(
 
 
 _MOST_CODES = 1000
-_PLAIN = (str, float, np.float64, int, bool, type(None), type)
+_PLAIN = (str, bytes, float, np.float64, int, bool, type(None), type)
 """Classes of choices whose equal values are interchangeable."""
