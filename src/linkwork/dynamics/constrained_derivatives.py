@@ -103,12 +103,7 @@ def constrained_dynamics_derivatives(
     settings = held.settings(stabilisation, proximal)
     if not settings[2] and _is_compiled(held):  # for redundant constraints Python looks at the rank
         kernel = _kernel(held, f_ext is not None, stabilisation is not None)
-        fixed = held.placements, settings
-        answer = kernel.quick(out, *values, *fixed)
-        if answer is not None:
-            call.remember(held.quick, choices, kernel.quick, fixed)
-            return ConstrainedDerivatives(*answer)
-        answer = kernel.converted(out, *values, *fixed)
+        answer = call.serve_by(kernel, held.quick, choices, (held.placements, settings), out, *values)
         if answer is not None:
             return ConstrainedDerivatives(*answer)
     return ConstrainedDerivatives(*_checked(held, q, v, tau, f_ext, settings, stabilisation is not None, out))
