@@ -6,7 +6,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,10 +65,6 @@ class Plan(ABC):
     def form(self, states: int) -> str:
         """How so many states are served: "one", a "batch", or "many" of them, which want threads."""
         return "one" if states == 1 else "batch"
-
-    def answer(self, out: Any, *arguments: Any) -> Any:
-        """Python's result for plain arrays that the builtins do not serve; None if not supported."""
-        return None
 
     def served(self, *forms: str) -> Serve | None:
         """A function (out, arguments...) that serves plain arrays, for one state or a batch, and returns None for
