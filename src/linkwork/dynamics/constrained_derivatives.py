@@ -99,7 +99,7 @@ def constrained_dynamics_derivatives(
     choices = _NAME, f_ext is None, stabilisation, type(stabilisation), proximal, type(proximal)
     answer = call.recall(held.quick, choices, out, *values)
     if answer is not None:
-        return ConstrainedDerivatives._make(answer)
+        return tuple.__new__(ConstrainedDerivatives, answer)
     settings = held.settings(stabilisation, proximal)
     if not settings[2] and _is_compiled(held):  # for redundant constraints Python looks at the rank
         kernel = _kernel(held, f_ext is not None, stabilisation is not None)
