@@ -32,6 +32,10 @@ def specialised_program(*what: Any, **options: Any) -> Program:
     return schedule(specialise(*what, **options))
 
 
+_STORED = 2
+"""Instructions for each number of a result of a batch, which is checked, transposed and stored."""
+
+
 class Specialised(StraightLine):
     """``rolled`` makes the plan for batches if the code is long, if there is one: long code is fetched from the
     second-level cache fast enough only for one state; on all lanes, loops over bodies are faster, and compile sooner.
@@ -86,7 +90,8 @@ class Specialised(StraightLine):
         rolled = self.rolled()
         if loader.is_kept(rolled.key(rolled.lanes)):
             return rolled
-        return self if within("straight_in_batches", len(self.program.root.order)) else rolled
+        length = len(self.program.root.order) + _STORED * sum(self.task.results)
+        return self if within("straight_in_batches", length) else rolled
 
     @cached_property
     def seeds(self) -> dict[tuple[str, int], Seed]:

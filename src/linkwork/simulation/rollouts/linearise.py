@@ -249,7 +249,7 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
     code that serves such steps, if there is any.
     """
     step, nv = job.step, job.model.nv
-    if plain(step) and not within("linearised_whole", nv):
+    if plain(step):
         return _by_loops(job, into)
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
     constrained = bool(step.constraints and not step.proximal)
