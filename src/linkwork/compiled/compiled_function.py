@@ -164,11 +164,6 @@ class CompiledFunction:
         """Whether it calls code that has loops, of a mechanism of many bodies."""
         return bool(calls(self.program))
 
-    @cached_property
-    def takes_tiles(self) -> bool:
-        """Whether all code with loops that it calls can be called for the tiles of other code."""
-        return all(callee.takes_tiles for callee in calls(self.program))
-
     def count(self) -> Counter[str]:
         """How often each operation is done for one state; sine and the like count one each, and what is repeated counts
         once. What code with loops over bodies does is counted body by body; its derivatives, and those of more than
@@ -200,7 +195,7 @@ class CompiledFunction:
         form = current_form()
         given, batch = self._given(values, finite=form == "interpreted")
         shapes = [(*batch, *shape) for shape in self.result_shapes]
-        targets = None if out is None else self._targets(out, shapes, given, values)
+        targets = None if out is None else as_out(self._into(out), shapes, self._names, given, values)
         states = prod(batch)
         if not states:
             self._given(values, finite=True)
@@ -260,9 +255,6 @@ class CompiledFunction:
                 raise ArgumentError(f"{key}{at} of {self.name} is {found[where]}; it must be finite")
             given.append((found, len(shape)))
         return given, broadcast(self._names, [found.shape[: found.ndim - axes] for found, axes in given])
-
-    def _targets(self, out: Any, shapes: Sequence[Shape], given: Sequence[Given], values: Sequence[Any]) -> list[Array]:
-        return as_out(self._into(out), shapes, self._names, given, values)
 
     # Results
 

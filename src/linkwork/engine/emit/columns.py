@@ -156,4 +156,4 @@ def _call(w: Writer, number: int, called: Called, arrays: Sequence[str], square:
             w.store("0.0", w.at(array, each.counter))
     code, *tables = (w.load(w.at("%ints", 3 * number + k, "i64"), "ptr") for k in range(3))
     takes = [*(("ptr", array) for array in (*arrays, "%data", square, *tables))]
-    w.do(f"call void {code}({listed([*takes, *(('i64', str(size)) for size in called.sizes)])})")
+    w.do(f"call void {code}({listed([*takes, *(('i64', str(size)) for size in called.sizes(1))])})")

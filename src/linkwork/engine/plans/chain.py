@@ -12,8 +12,8 @@ import numpy as np
 
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit.call_frame import Interface, Words
+from linkwork.engine.plans.loops import Looped
 from linkwork.engine.plans.plan import Compiled, Plan
-from linkwork.engine.plans.rolled import Rolled
 from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Shape
 from linkwork.engine.run.memory import address
@@ -88,7 +88,7 @@ class Chain(Compiled):
     ) -> None:
         super().__init__(task, cpu, 1)
         self.links, self.results, self.width = links, results, lanes or jit.lanes(self.cpu)
-        self.looped = [link.code for link in links if isinstance(link.code, Rolled)]
+        self.looped = [link.code for link in links if isinstance(link.code, Looped)]
         called = tuple(plan.called(k) for k, plan in enumerate(self.looped))
         self.interface = Interface(tuple(task.arguments), tuple(task.results), called=called)
         self._addresses: Words = np.array([n for plan in self.looped for n in plan.addresses(1)], dtype=np.int64)
