@@ -151,20 +151,15 @@ class Machine:
             parts.append(said)
         clock = np.array([float(k), float(k % scene.hold) if scene.hold else 0.0])
         before = [np.array(part, dtype=np.float64)[None] for part in (*parts, clock)]
-        reached = k
         while True:
-            span = min(self._span, self.steps - reached)
+            span = min(self._span, self.steps - k)
             now = [part.copy() for part in before]
-            given = []
-            for rows in self._given:
-                given.append((rows if len(rows) == 1 else rows[reached : reached + span])[None])
-            status = run_over_time(
-                self.plan, now, given, states.arrays, span, every, 1, reached, self.steps, sure=False
-            )
+            given = [(rows if len(rows) == 1 else rows[k : k + span])[None] for rows in self._given]
+            status = run_over_time(self.plan, now, given, states.arrays, span, every, 1, k, self.steps, sure=False)
             if not status:
-                reached, before = reached + span, now
+                k, before = k + span, now
                 self._span = min(2 * self._span, self._longest)
-                states.filled(reached)
+                states.filled(k)
                 break
             if span == 1:
                 self._span = 1
@@ -172,7 +167,7 @@ class Machine:
             self._span = span // 2
         q, v, a, tau, wrenches = (part[0] for part in before[:RECORDED])
         last = Answer(a, tau, wrenches.reshape(-1, 6), before[RECORDED][0] if scene.step.joints else None)
-        return reached, q, v, last, before[-2][0] if scene.hold else None
+        return k, q, v, last, before[-2][0] if scene.hold else None
 
 
 def machine_for(scene: Scene, dt: float, steps: int, given: Mapping[str, Array]) -> Machine | None:
