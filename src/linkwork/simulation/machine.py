@@ -223,9 +223,7 @@ def _can_do(step: Step, called: bool) -> bool:
 def _pays(step: Step, steps: int, known: dict[Any, Any], count: Any) -> bool:
     """Whether so many steps take longer in Python than to compile: in this run, or in all runs together."""
     worth = most("python_steps") * len(step.model.bodies)
-    if (
-        step.joints
-    ):  # rounding differs where joints are held: this run alone decides; Python is slow there
+    if step.joints:  # rounding differs where joints are held: this run alone decides; Python is slow there
         return steps >= (1.0 if _loops(step) == "inside" else 0.1) * worth
     known[count] = known.get(count, 0) + steps
     return bool(known[count] >= worth)
