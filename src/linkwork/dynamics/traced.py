@@ -25,6 +25,14 @@ from linkwork.model.rotors import rotors_apart
 from linkwork.model.segments import lined_up
 
 
+def _form_of_call(algorithm: Algorithm, model: Model, rotors: bool, flat: Sequence[Array | None]) -> str | None:
+    """The form of code with loops that traced numbers call; None if the text runs over them."""
+    form = form_of(algorithm, model) if named(algorithm.name) is algorithm else None
+    if form not in ("rolled", "segmented") or (rotors and (form == "segmented" or algorithm.by_levels)):
+        return None
+    return form if any(isinstance(x, Traced) for each in flat if each is not None for x in each.flat) else None
+
+
 def traced_call(
     algorithm: Algorithm,
     model: Model,
@@ -38,19 +46,15 @@ def traced_call(
     flat = [None if each is None else numbers(spread(*each, batch)).reshape(states, -1) for each in given]
     placed, spaces = moved(frames, offsets), [SPACES[space] for _, space in algorithm.arguments]
     absent = tuple(name for (name, _), each in zip(algorithm.arguments, flat, strict=True) if each is None)
-    form = form_of(algorithm, model) if named(algorithm.name) is algorithm else ""
-    keeps_loops = form in ("rolled", "segmented") and any(
-        isinstance(number, Traced) for each in flat if each is not None for number in each.flat
-    )
     apart, rotors = rotors_apart(model)
-    keeps_loops = keeps_loops and not (rotors and (form == "segmented" or algorithm.by_levels))
-    order = lined_up(model) if keeps_loops and form == "segmented" else None
+    form = _form_of_call(algorithm, model, bool(rotors), flat)
+    order = lined_up(model) if form == "segmented" else None
     callee = Callee(
         algorithm.name, order.model if order else apart, absent, tuple(frames), tuple(offsets), rotors=bool(rotors)
     )
 
     def one(arguments: list[list[Any] | None]) -> list[list[Any]]:
-        if not keeps_loops:
+        if not form:
             return evaluate(algorithm, model, arguments, placed, tree_inside(model, placed, spaces, arguments))
         if order:
             places = [order.places(space) for _, space in algorithm.arguments]
