@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from linkwork.engine.code import jit, loader
 from linkwork.engine.emit.call_frame import Called, CallFrame, Interface, Words
-from linkwork.engine.plans.task import Shape, Signature, Task, moved
+from linkwork.engine.plans.task import Signature, Task, moved
 from linkwork.engine.run.entries import Entry, Serve, fit, serving
 from linkwork.engine.run.memory import address, aligned, empty, scratch
 from linkwork.engine.run.threads import Pace
@@ -52,10 +52,8 @@ class Plan(ABC):
         """Whether its code needs no compilation."""
         return False
 
-    def entry(self, rows: bool = False) -> Entry | None:
-        """A new entry for the builtins, without code, whose arrays have the shapes of the task's, or are plain ``rows``
-        of numbers; None if not supported.
-        """
+    def entry(self) -> Entry | None:
+        """A new entry for the builtins, without code, whose arrays have the task's shapes; None if not supported."""
         return None
 
     def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
@@ -343,13 +341,11 @@ class Compiled(Plan):
 
     # By the builtins
 
-    def entry(self, rows: bool = False) -> Entry | None:
+    def entry(self) -> Entry | None:
         task = self.task
-        arguments: Sequence[Shape] = [(n,) for n in task.arguments] if rows else task.argument_shapes
-        results: Sequence[Shape] = [(n,) for n in task.results] if rows else task.shapes
-        if self.task.over_time or not fit(arguments, results):
+        if task.over_time or not fit(task.argument_shapes, task.shapes):
             return None
-        return Entry(arguments, results, self.busy, self.pace.limits)
+        return Entry(task.argument_shapes, task.shapes, self.busy, self.pace.limits)
 
     def form(self, states: int) -> str:
         return "many" if self.pace.wants_threads(states) else super().form(states)
