@@ -199,7 +199,20 @@ class CompiledFunction:
         if not states:
             self._given(values, finite=True)
             return targets or [np.empty(shape) for shape in shapes], batch, np.ones(0, dtype=bool)
-        needed = 8.0 * sum(map(prod, shapes)) if targets is None else 0.0
+        found, status = self._rows(form, given, batch, targets)
+        fine = np.ones(states, dtype=bool)
+        if status:
+            self._given(values, finite=True)  # a non-finite argument is reported first
+            for result in found:
+                fine &= np.isfinite(result).all(axis=1)
+        return [result.reshape(shape) for result, shape in zip(found, shapes, strict=True)], batch, fine
+
+    def _rows(
+        self, form: str, given: Sequence[Given], batch: tuple[int, ...], targets: Sequence[Array] | None
+    ) -> tuple[Sequence[Array], int]:
+        """Each array of the result, a row for each state, and the status of the code; it serves the next call."""
+        states = prod(batch)
+        needed = 8.0 * states * sum(map(prod, self.result_shapes)) if targets is None else 0.0
         asked = f"the results of {self.name} for {states:,} state(s)"
         if not fits_memory(needed):
             raise not_enough_memory(asked, needed, _FEWER)
@@ -210,14 +223,9 @@ class CompiledFunction:
             found, status = plan.run(rows, states, out=into)
         except MemoryError:
             raise not_enough_memory(asked, needed, _FEWER) from None
-        fine = np.ones(states, dtype=bool)
-        if status:
-            self._given(values, finite=True)  # a non-finite argument is reported first
-            for result in found:
-                fine &= np.isfinite(result).all(axis=1)
-        elif form == "auto":
+        if form == "auto" and not status:
             self._serve(plan, plan.form(states))
-        return [result.reshape(shape) for result, shape in zip(found, shapes, strict=True)], batch, fine
+        return found, status
 
     # Arguments
 

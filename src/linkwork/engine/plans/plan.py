@@ -53,7 +53,7 @@ class Plan(ABC):
         return False
 
     def entry(self) -> Entry | None:
-        """A new entry for the builtins, without code, whose arrays have the task's shapes; None if not supported."""
+        """A new entry for the builtins, without code; None if not supported."""
         return None
 
     def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
