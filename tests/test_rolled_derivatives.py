@@ -205,7 +205,7 @@ def test_what_is_not_called_overwritten_is_never_overwritten(name: str, monkeypa
     plan = Rolled(task)
     program = roll(task.algorithm, plan.model_tables.kinds, plan.model_tables.width, expand=False)
     lost = overwritten(program)
-    plan.program = laid_out(program, grouped=False)  # else rows are used again, after derivatives
+    plan.program = laid_out(program)
     read: list[tuple[int, Any, int, float]] = []
 
     class Watched(evaluator._Run):

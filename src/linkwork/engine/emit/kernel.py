@@ -77,7 +77,6 @@ class Kernel(Arithmetic):
         self.inner: list[str] = []
         """The functions that it calls."""
         self.memory: list[str] = []
-        self.outer: tuple[int, int] | None = None  # the outermost loop's counter, and where its next row is
         self.subroutines: dict[Subroutine, str] = {}
         """Those that have been written, by the names of their functions."""
         self.left: set[int] = set()
@@ -290,20 +289,10 @@ class Kernel(Arithmetic):
         self.load(self.element(address, self.lanes), kind, self.align, f"%v{n}")
 
     def emit_store(self, x: Operand, address: Address) -> None:
-        """Store a number, and prefetch that of the next row in an outermost loop, whose stores would stall on it."""
-        place, (counter, on) = self.element(address, self.lanes), self.outer or (0, 0)
-        self.store(self.value(x), place, vector(max(self.lanes, self.program.lanes(x))), self.align)
-        stride = next((stride for index, stride in address.terms if index == counter), None)
-        if on and isinstance(stride, int) and self.lanes > 1:
-            self.prefetch_line(self.at(place, on * stride * self.lanes))
+        kind = vector(max(self.lanes, self.program.lanes(x)))
+        self.store(self.value(x), self.element(address, self.lanes), kind, self.align)
 
     def emit_loop(self, loop: Loop) -> None:
-        around = self.outer
-        self.outer = (0, 0) if around else (loop.counter, -1 if loop.walk == "down" else 1)
-        self.emit_walk(loop)
-        self.outer = around
-
-    def emit_walk(self, loop: Loop) -> None:
         tag, counter = self.block("L"), f"%v{loop.counter}"
         first, last = (bound if isinstance(bound, int) else f"%{bound}" for bound in (loop.first, loop.last))
         last = f"%v{loop.stop}" if loop.walk == "up" and loop.stop is not None else last

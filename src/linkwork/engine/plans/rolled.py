@@ -17,7 +17,6 @@ from linkwork.engine.emit.call_frame import Called, Interface
 from linkwork.engine.emit.calling import exported
 from linkwork.engine.emit.packing import compile_time_integers
 from linkwork.engine.emit.time_loop import time_loop
-from linkwork.engine.ir.handing import reuse_rows
 from linkwork.engine.ir.layout import lay_out_fields
 from linkwork.engine.ir.lists import pack_lists
 from linkwork.engine.ir.merge import merge_cases
@@ -43,22 +42,18 @@ class RolledProgram(NamedTuple):
     matrices: int
 
 
-def laid_out(program: Program, grouped: bool = True) -> RolledProgram:
+def laid_out(program: Program) -> RolledProgram:
     """A rolled program without dead code, its fields in ``work`` and ``square``."""
-    widths = widths_laid_out(program, grouped)
+    widths = widths_laid_out(program, lists=True)
     return RolledProgram(program, widths["row"], widths["cell"], widths["matrices"])
 
 
-def widths_laid_out(program: Program, grouped: bool = False) -> dict[str, int]:
-    """The same; how wide each part of ``work`` and ``square`` is. If ``grouped``, fields that loops use together are
-    adjacent, and values that are only handed on are overwritten.
-    """
+def widths_laid_out(program: Program, lists: bool = False) -> dict[str, int]:
+    """The same; how wide each part of ``work`` and ``square`` is. With ``lists``, items of lists are adjacent."""
     eliminate_dead_code(program)
     if optimisations.on("merging"):
         merge_cases(program)
-    if grouped and optimisations.on("reuse"):
-        reuse_rows(program)
-    return lay_out_fields(program, grouped and optimisations.on("layout"))
+    return lay_out_fields(program, lists)
 
 
 def rolled_interface(task: Task, sizes: Sequence[str]) -> Interface:
@@ -148,7 +143,6 @@ class Rolled(Compiled):
         return {
             **self.model_tables.sizes,
             "last_body": len(self.task.model.bodies),
-            "rows": self.rows,
             "frame_count": frames,
             "square_row": self.rows * cell,
             "matrices": self.rows**2 * cell,
