@@ -26,7 +26,6 @@ from linkwork.algorithms import ALGORITHMS
 from linkwork.engine import mode
 from linkwork.engine.code import linker
 from linkwork.engine.emit import builtin
-from linkwork.engine.emit.python_calls import slots_are_known
 from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.run import threads
 from linkwork.joints import Prismatic, Revolute, Spherical
@@ -360,30 +359,25 @@ def test_a_pickled_model_carries_no_code() -> None:
     assert np.array_equal(lw.mass_matrix(copy, ONE.q), lw.mass_matrix(MODEL, ONE.q))
 
 
-@pytest.mark.skipif(not builtin.available(), reason="there are no builtins")
-def test_builtins_find_the_table_of_a_model_in_its_slot() -> None:
+def test_each_model_has_builtins_of_its_own() -> None:
     """Copies, pickled ones and those of derived classes have tables of their own, and the same results."""
 
     class Derived(Model):
         pass
 
-    assert all(slots_are_known(kind, "_table", "_table_of_frames") for kind in (Model, Derived))
     model = lw.mechanisms.serial_chain(2)
     q = np.array([0.3, -0.4])
     found, pose = lw.mass_matrix(model, q), lw.forward_kinematics(model, q, "tip")
     assert np.array_equal(lw.mass_matrix(model, q), found)
     assert np.array_equal(lw.forward_kinematics(model, q, "tip"), pose)
-    assert model._table is model._memo.quick and "mass_matrix" in model._table
-    assert model._table_of_frames is model._memo.frames and "tip" in model._table_of_frames
+    assert ("mass_matrix" in model._memo.quick) is builtin.available() and "tip" in model._memo.frames
     parts = {name: getattr(model, name) for name in model.__dataclass_fields__}
     copies = [copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model)), Derived(**parts)]
     for other in copies:
-        assert not hasattr(other, "_table")
         for _ in range(3):
             assert np.array_equal(lw.mass_matrix(other, q), found)
             assert np.array_equal(lw.forward_kinematics(other, q, "tip"), pose)
-        assert other._table is other._memo.quick is not model._table
-        assert other._table_of_frames is other._memo.frames is not model._table_of_frames
+        assert other._memo.quick is not model._memo.quick and other._memo.frames is not model._memo.frames
     heavier = lw.with_inertial_parameters(model, 2.0 * model.inertial_parameters)
     for _ in range(3):
         assert np.array_equal(lw.mass_matrix(heavier, q), 2.0 * found)

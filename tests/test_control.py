@@ -592,7 +592,7 @@ def test_a_batch_with_a_singular_state_runs_the_law_twice(monkeypatch: pytest.Mo
     q, v = np.array([[0.3, 0.5], [0.4, 0.6], [0.1, -0.7]]), np.zeros((3, 2))
     controller.torques(0.0, q, v)
     assert controller._law is not None
-    law, runs = controller._law._known.law, []
+    law, runs = controller._law._kernel.law, []
     for name, own in (("quick", law.quick), ("attempt", law.attempt)):
 
         def run(*given: Any, name: str = name, own: Any = own) -> Any:

@@ -103,7 +103,7 @@ class Once:
 @pytest.mark.usefixtures("alarmed", "builtins")
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), None], ids=["Ctrl-C", "signal"])
 def test_what_interrupts_the_search_for_code_comes_out(error: BaseException | None) -> None:
-    """Generated code looks for a call's code by a key whose items may be hashed by Python."""
+    """Items of the key by which a call's code is recalled may be hashed by the caller's own code."""
     for _ in range(3):
         lw.jacobian(ARM, np.array(NOW[0]), ["tip"])
         lw.constrained_dynamics(ARM, *np.array([*NOW, NOW[0]]), [lw.PointOnPlane("tip", normal="x")])

@@ -11,7 +11,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import linearising
-from linkwork.dynamics import call, held
+from linkwork.dynamics import held
 from linkwork.dynamics.held import held_by
 from linkwork.engine.plans import Task, planner
 from linkwork.engine.plans.chain import Chain
@@ -147,9 +147,7 @@ def test_a_plain_step_is_linearised_alike_however_it_is_called(most: int, monkey
 
 @pytest.mark.parametrize("most", [20, 0])
 def test_a_driven_step_is_served_with_the_same_bits(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before any other function has been served, too."""
     monkeypatch.setattr(MANY, most)
-    monkeypatch.setattr(call, "served", call._nothing)
     model = lw.mechanisms.serial_chain(2)
     q, v = lw.random_state(model, 1, shape=3)
     tau, target, forces = np.full(model.nv, 0.5), np.array([0.3, -0.2]), np.ones((2, 6))

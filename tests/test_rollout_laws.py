@@ -356,10 +356,6 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "limits": ({"joint_limits": 1.0}, "joint_limits must be True or False"),
     "loads": ({"f_ext": np.zeros((1, 6))}, "f_ext must have shape"),
     "load_nan": ({"f_ext": np.full((2, 6), np.nan)}, r"f_ext\[0, 0\] \(body 'body1'\) is nan"),
-    "many_bodies": (
-        {"model": lw.mechanisms.serial_chain(51), "q": np.zeros(51), "v": np.zeros(51), "joint_limits": True},
-        "joint_limits for up to 50 bodies; model 'serial_chain' has 51",
-    ),
 }
 
 

@@ -75,8 +75,10 @@ def _spanned(matrix: Array, S1: ArrayLike | None, T2: ArrayLike | None) -> Chang
     """The bases for M and the given columns."""
     n = matrix.shape[-1]
     s1, t2 = (None if x is None else _columns(name, x, n) for name, x in (("S1", S1), ("T2", T2)))
-    s1 = _reciprocal_complement(t2) if s1 is None and t2 is not None else s1
-    t2 = _reciprocal_complement(s1) if t2 is None and s1 is not None else t2
+    if s1 is None and t2 is not None:
+        s1 = _reciprocal_complement(t2)
+    elif t2 is None and s1 is not None:
+        t2 = _reciprocal_complement(s1)
     assert s1 is not None and t2 is not None
     if s1.shape[-1] + t2.shape[-1] != n:
         raise ArgumentError(f"S1 and T2 must have {n} columns together, but have {s1.shape[-1]} and {t2.shape[-1]}")
@@ -92,12 +94,16 @@ def _spanned(matrix: Array, S1: ArrayLike | None, T2: ArrayLike | None) -> Chang
         _independent("S1", _t(root) @ _evened(s1))
     if T2 is not None:
         _independent("T2", _divided(root, _evened(t2)))
-    if S1 is not None and T2 is not None:
-        product = np.abs(_t(s1) @ t2)
-        lengths = np.linalg.norm(s1, axis=-2)[..., :, None] * np.linalg.norm(t2, axis=-2)[..., None, :]
-        if (product > 1e-10 * lengths).any():
-            raise ArgumentError(f"S1 and T2 must be reciprocal, S1ᵀ T2 = 0, but it has {product.max():.3g}")
+        if S1 is not None:
+            _check_reciprocal(s1, t2)
     return ChangeOfBasis(matrix, s1, t2)
+
+
+def _check_reciprocal(s1: Array, t2: Array) -> None:
+    product = np.abs(_t(s1) @ t2)
+    lengths = np.linalg.norm(s1, axis=-2)[..., :, None] * np.linalg.norm(t2, axis=-2)[..., None, :]
+    if (product > 1e-10 * lengths).any():
+        raise ArgumentError(f"S1 and T2 must be reciprocal, S1ᵀ T2 = 0, but it has {product.max():.3g}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,18 +60,23 @@ def as_out(
     others += [pair for pair in zip(names, values, strict=bool(values)) if isinstance(pair[1], np.ndarray)]
     for k, (target, shape) in enumerate(zip(targets, shapes, strict=True)):
         name = f"out[{k}]" if len(shapes) > 1 else "out"
-        if type(target) is not np.ndarray or target.dtype != FLOAT64 or target.shape != shape:
-            found = f"{target.dtype} {target.shape}" if isinstance(target, np.ndarray) else type(target).__name__
-            raise ArgumentError(f"{name} must be a float64 array of shape {shape}, not {found}")
-        if not target.flags.c_contiguous:
-            raise ArgumentError(f"{name} must be C-contiguous; this array has strides {target.strides}")
-        if not target.flags.writeable:
-            raise ArgumentError(f"{name} must be writeable, but is read-only")
+        _check_out(name, target, shape)
         for other, its in others:
             if np.may_share_memory(target, its):
                 raise ArgumentError(f"{name} must not overlap {other} in memory")
         others.append((name, target))
     return targets
+
+
+def _check_out(name: str, target: Any, shape: tuple[int, ...]) -> None:
+    """Code can write rows of a result to this array."""
+    if type(target) is not np.ndarray or target.dtype != FLOAT64 or target.shape != shape:
+        came = f"{target.dtype} {target.shape}" if isinstance(target, np.ndarray) else type(target).__name__
+        raise ArgumentError(f"{name} must be a float64 array of shape {shape}, not {came}")
+    if not target.flags.c_contiguous:
+        raise ArgumentError(f"{name} must be C-contiguous; this array has strides {target.strides}")
+    if not target.flags.writeable:
+        raise ArgumentError(f"{name} must be writeable, but is read-only")
 
 
 def put_into(out: Any, *results: Array, apart: Mapping[str, Any] = MappingProxyType({})) -> Any:

@@ -22,7 +22,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 
 _LONGEST, _LONGEST_PATH = 300, 4096
 """The most characters of a value, and of a path, in a message."""
@@ -127,26 +127,25 @@ def whereabouts(trace: TracebackType | None = None) -> str:
     neither linkwork's nor NumPy's, nor another library's if the traced function has any line of its own there.
     """
     from linecache import getline  # imported late, as only errors need it
-    from traceback import walk_tb
+    from traceback import walk_stack, walk_tb
 
-    frames: list[tuple[str, int]] = []
-    if trace is None:
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None:
-            frames.append((frame.f_code.co_filename, frame.f_lineno))
-            frame = frame.f_back
-    else:
-        frames = [(each.f_code.co_filename, line) for each, line in walk_tb(trace)][::-1]
+    walk = walk_stack(sys._getframe(1)) if trace is None else reversed(list(walk_tb(trace)))
+    frames = [(frame.f_code.co_filename, line) for frame, line in walk]
     here = str(Path(__file__).parent)
-    inner = (here, f"{os.sep}numpy{os.sep}", f"{os.sep}functools.py", "<__array_function__")
-    ends = [k for k, (file, _) in enumerate(frames) if file == os.path.join(here, "compiled", "tracing.py")]
-    inside = [at for at in frames[: ends[0] if ends else None] if not any(part in at[0] for part in inner)]
-    installed = (os.path.dirname(os.__file__), f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-    own = [at for at in inside if not any(part in at[0] for part in installed)] if ends else []
-    for file, line in own[:1] or inside[:1]:
-        text = getline(file, line).strip()
-        return f"{file}, line {line}" + (f": {text}" if text else "")
+    tracing = [k for k, (file, _) in enumerate(frames) if file == os.path.join(here, "compiled", "tracing.py")]
+    libraries = here, f"{os.sep}numpy{os.sep}", f"{os.sep}functools.py", "<__array_function__"
+    lines = _outside(libraries, frames[: tracing[0]] if tracing else frames)
+    installed = os.path.dirname(os.__file__), f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
+    own = _outside(installed, lines) if tracing else []
+    for file, line in own[:1] or lines[:1]:
+        source = getline(file, line).strip()
+        return f"{file}, line {line}" + (f": {source}" if source else "")
     return ""
+
+
+def _outside(places: Sequence[str], lines: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Lines of files whose paths have none of these parts."""
+    return [(file, line) for file, line in lines if not any(place in file for place in places)]
 
 
 def excuse(error: BaseException) -> None:

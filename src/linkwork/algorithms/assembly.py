@@ -206,13 +206,7 @@ class _Parts:
             carried.add(self._answer(branches))
         for hold in part.holds:
             self._hold(body, hold, carried)
-        branched = carried.block(CARRIER, CARRIER)
-        if branched is None:
-            W = RigidMobility.of_inertia(body.inertia).full()
-        else:
-            more = ArticulatedInertia.from_rows([[-x for x in row] for row in branched])
-            W = Mobility.of_inertia(body.inertia.articulated() + more)
-        rows = [column.numbers() for column in W.columns()]
+        rows = _link_mobility(body, carried.block(CARRIER, CARRIER))
         t = self.driven[body] + self.f_ext[body] - bias_force(body.inertia, self.V[body].angular)
         if part.on is not None:
             t = t - self.X[part.on].to_parent(self.driven[part.on])
@@ -356,3 +350,13 @@ def _mobility(block: Matrix | None) -> Mobility:
 def _motions(block: Matrix | None) -> list[Motion]:
     """The columns of a block; none, if it is absent."""
     return [Motion.from_numbers(column) for column in transposed(block)] if block else []
+
+
+def _link_mobility(body: Body, branched: Matrix | None) -> Matrix:
+    """W of a link, with the branches on it, whose block is -Iᴬ."""
+    if branched is None:
+        W = RigidMobility.of_inertia(body.inertia).full()
+    else:
+        more = ArticulatedInertia.from_rows([[-x for x in row] for row in branched])
+        W = Mobility.of_inertia(body.inertia.articulated() + more)
+    return [column.numbers() for column in W.columns()]

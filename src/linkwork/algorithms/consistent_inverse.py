@@ -69,31 +69,34 @@ def inertia_inverse(tree: PointedTree, q: JointValues) -> tuple[Field[list[Motio
 def consistent_inverse(tree: PointedTree, q: JointValues, *, weights: Matrix) -> tuple[Field[list[Motion]]]:
     """The joint accelerations, six for each frame; ``weights`` W has a row for each of them."""
     rows = JointRows(tree, q)
-    Y, carried = rows.Y, rows.carried
     answers: Field[list[Motion]] = tree.field()
     qdd: Field[list[Column]] = tree.field()
 
     for body in tree.outward():
-        D, count = rows.D[body], body.joint.nv
-        qdd[body] = [[0.0] * count] * len(weights)
-        if carried[body]:
-            own_rows = [
-                [number for point in carried[body] for number in (Y[point, body][k] * D.inverse_pivots[k]).numbers()]
-                for k in range(count)
-            ]
-            places = [6 * point.index + k for point in carried[body] for k in range(6)]
-            qdd[body] = [
-                D.backward([total(a * weight[c] for a, c in zip(row, places, strict=True)) for row in own_rows])
-                for weight in weights
-            ]
+        count = body.joint.nv
+        qdd[body] = _weighted(rows, body, weights) if rows.carried[body] else [[0.0] * count] * len(weights)
         for j in tree.ancestors(body):
-            if carried[j]:
+            if rows.carried[j]:
                 qdd[body] = [minus_applied(own, rows.L[body, j], of) for own, of in zip(qdd[body], qdd[j], strict=True)]
         for point in tree.frames():
             own = qdd[body][6 * point.index : 6 * point.index + 6]
             answers[point, body] = [Motion.from_numbers([column[k] for column in own]) for k in range(count)]
 
     return (answers,)
+
+
+def _weighted(rows: JointRows, body: Body, weights: Matrix) -> list[Column]:
+    """D⁻¹ Y W of a body, a column for each row of W."""
+    D, points = rows.D[body], rows.carried[body]
+    own_rows = [
+        [number for point in points for number in (rows.Y[point, body][k] * D.inverse_pivots[k]).numbers()]
+        for k in range(body.joint.nv)
+    ]
+    places = [6 * point.index + k for point in points for k in range(6)]
+    return [
+        D.backward([total(a * weight[c] for a, c in zip(row, places, strict=True)) for row in own_rows])
+        for weight in weights
+    ]
 
 
 def _given_way(L: Propagators, body: Body) -> list[Force]:

@@ -42,8 +42,8 @@ from itertools import pairwise
 
 from linkwork.algorithms.articulated import ArticulatedBodies, Share
 from linkwork.algorithms.cyclic_reduction import cyclic_reduction
-from linkwork.algorithms.pairwise_sum import pairwise_sum
-from linkwork.algorithms.parallel_prefix import parallel_prefix
+from linkwork.algorithms.pairwise_sum import gather_inward
+from linkwork.algorithms.parallel_prefix import accumulate
 from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, KnownTree, fields
 from linkwork.spatial import (
     Force,
@@ -97,7 +97,7 @@ def joined_motion(
     r: Field[Column] = tree.field()
     qdd: JointField = tree.field()
     chain = tree.main_chain(tip)
-    branches, bodies = tree.branches(chain), list(tree.outward())
+    branches, bodies, on_chain = tree.branches(chain), list(tree.outward()), {body.index for body in chain}
     turned[tree.world], a[tree.world] = (Mat3.identity(), Vec3.zero()), -tree.gravity
     W[tree.world], free[tree.world] = Mobility.zero(), -tree.gravity
 
@@ -107,33 +107,26 @@ def joined_motion(
         moved[body] = S[body].times(v[body])
         turned[body] = X[body].rotation, moved[body].angular
 
-    # Angular velocities: along the chain by parallel prefix, then level by level
-    parallel_prefix(tree, chain, turned, turned_further)
-    for level in branches:
-        for body in tree.parallel(level):
-            turned[body] = turned_further(turned[body.parent], turned[body])
+    accumulate(tree, chain, branches, turned, turned_further)
 
     for body in tree.parallel(bodies):
         (_, above), (_, w) = turned[body.parent], turned[body]
         c[body] = body.joint.bias(q[body], v[body]) + relative_bias(X[body], above, moved[body])
         IA[body], pA[body] = body.inertia.articulated(), bias_force(body.inertia, w) - f_ext[body]
 
-    # Side branches, inward: those on the same body are summed pairwise, and fetched by it
-    on_chain = {body.index for body in chain}
-    standing: dict[int, list[Body]] = {}
-    for level in (*reversed(branches), chain):
-        for body in tree.parallel(level):
-            for child in standing.get(body.index, ()):
-                step.receive(body, share[child])
-            if body.index not in on_chain:
-                step.factor(body)
-                step.drive(body, tau[body])
-                share[body] = step.share(body)
-            else:
-                K[body], J[body] = S[body].complement(body.rotor), dual(S[body])
-                f[body] = J[body].times(tau[body])
-        standing |= pairwise_sum(tree, level, on_chain, share, Share.together)
+    def gather(body: Body, shares: list[Share]) -> None:
+        """Side branches, inward."""
+        for each in shares:
+            step.receive(body, each)
+        if body.index not in on_chain:
+            step.factor(body)
+            step.drive(body, tau[body])
+            share[body] = step.share(body)
+        else:
+            K[body], J[body] = S[body].complement(body.rotor), dual(S[body])
+            f[body] = J[body].times(tau[body])
 
+    gather_inward(tree, chain, branches, share, Share.together, gather)
     behind = {body.index: after for body, after in pairwise(chain)}
 
     def total_on(body: Body, force: Field[Force]) -> Force:
@@ -165,12 +158,18 @@ def joined_motion(
     for body in tree.parallel(chain):
         qdd[body] = J[body].dot(a[body] - X[body].to_child(a[body.parent]) - c[body])  # T₁′ᵀ a of Eq. 16
 
-    # Side branches, outward
+    follow_branches(tree, step, branches, a, qdd)
+
+    return qdd, f
+
+
+def follow_branches(
+    tree: KnownTree, step: ArticulatedBodies, branches: Sequence[Sequence[Body]], a: Field[Motion], qdd: JointField
+) -> None:
+    """q̈ and a of the side branches, outward."""
     for level in branches:
         for body in tree.parallel(level):
             step.follow(body, a, qdd)
-
-    return qdd, f
 
 
 def relative_bias(X: Transform, above: Vec3, moved: Motion) -> Motion:

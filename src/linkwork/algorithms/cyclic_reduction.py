@@ -51,20 +51,23 @@ def cyclic_reduction(
                 upper = E[one.upper] if one.first else coupling(A[after], B[after], D[after])
             factor = Factor.of_matrix(left)
             D[at], z[at] = factor, factor.forward(right)
-            A[at] = transposed([factor.forward(column) for column in lower])
-            B[at] = transposed([factor.forward(column) for column in upper])
+            A[at], B[at] = _forward(factor, lower), _forward(factor, upper)
 
     n = r
     for step in tree.reduction_back(places):
         for one in tree.parallel(step):
-            known = z[one.place]
+            rest = z[one.place]
             if one.lower:
-                known = minus_applied(known, A[one.place], n[one.lower])
+                rest = minus_applied(rest, A[one.place], n[one.lower])
             if one.upper:
-                known = minus_applied(known, B[one.place], n[one.upper])
-            n[one.place] = D[one.place].complete(known)
+                rest = minus_applied(rest, B[one.place], n[one.upper])
+            n[one.place] = D[one.place].complete(rest)
 
     return n
+
+
+def _forward(factor: Factor, columns: Matrix) -> Matrix:
+    return transposed([factor.forward(column) for column in columns])
 
 
 def eliminate(Y: Matrix, r: Column, A: Matrix, D: Factor, z: Sequence[Scalar]) -> None:

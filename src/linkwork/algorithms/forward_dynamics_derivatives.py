@@ -23,13 +23,14 @@ That ∂q̈ = -M⁻¹ ∂τ is from Carpentier, Mansard 2018; how τ varies, fro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from linkwork.algorithms.articulated_body import ArticulatedMotion, articulated_motion
 from linkwork.algorithms.inverse_dynamics_derivatives import Moving, moving
 from linkwork.algorithms.mass_matrix_inverse import GivingWay, Taken, giving_way, respond, zeros
 from linkwork.algorithms.tree import Body, BodyForces, Field, JointValues, OrderedTree, Tree
-from linkwork.spatial import Force, Vec3, combination
+from linkwork.spatial import Force, Motion, Vec3, combination
 from linkwork.spatial.coriolis import Coriolis
 from linkwork.spatial.matrices import Column, Matrix, columns, negated, plus, units
 
@@ -92,42 +93,59 @@ def _pushed(
     behind it.
     """
     C, Y = _coupled(tree, motion.B, joints)
-    P, pushed, F = tree.path_field(), tree.field(), motion.F
-    F[tree.world] = Force.zero()
+    P, pushed = tree.path_field(), tree.field()
+    motion.F[tree.world] = Force.zero()
     for joint in tree.inward():
-        (S, K, D), X0, n = joints[joint], motion.X0[joint], joint.joint.nv
-        _, Psi_d, Psi_dd, Omega, S_q = motion.joints[joint]
-        turned = [each.angular for each in (*Psi_d.columns(), *S.columns())]
-        A = [*Psi_dd.columns(), *Omega.columns()]
-        f = [X0.to_parent(found.IA[joint] * X0.to_child(a)) for a in A]
-        f = [combination(C[joint], w.numbers()) + force for w, force in zip(turned, f, strict=True)]
-        u = [S.dot(force) for force in f]
-        own = [plus(each, varied.dot(F[joint])) for each, varied in zip(u, S_q, strict=False)]
-        u = [*own, *u[len(own) :]]
-        x = negated([D.solve(each) for each in u])
-        f = [force + combination(K, each) for force, each in zip(f, u, strict=True)]
-        turning = [column.cross(F[joint]) for column in S.columns()]
-        pushed[joint] = [
-            *(-(each + force) for each, force in zip(f, turning, strict=False)),
-            *(-each for each in f[n:]),
-        ]
+        S, _, D = joints[joint]
+        turned, A, x, pushed[joint] = _own(joint, found, motion, joints[joint], C[joint])
         _put(X, joint, joint, x)
-        held = n < 6 or bool(found.step.rotor[joint] or S_q)
-        if held:
-            P[joint] = [a + S.times(rates) for a, rates in zip(A, x, strict=True)]
-        else:
-            P[joint] = [-S.times(D.solve(S.dot(force))) for force in C[joint]]
+        held = joint.joint.nv < 6 or bool(found.step.rotor[joint] or motion.joints[joint].S_q)
+        P[joint] = _behind(joints[joint], A, x) if held else [-S.times(D.solve(S.dot(force))) for force in C[joint]]
         for body in tree.carried_by(joint):
-            behind, at = joints[body], P[body.parent]
-            given = [[w.dot(y) for y in Y[body]] for w in (turned if held else _DIRECTIONS)]
-            x = [plus(y, [a.dot(force) for force in behind.K]) for y, a in zip(given, at, strict=True)]
-            P[body] = [a + behind.S.times(rates) for a, rates in zip(at, x, strict=True)]
+            x = _followed(joints[body], turned if held else _DIRECTIONS, Y[body], P[body.parent])
+            P[body] = _behind(joints[body], P[body.parent], x)
             if not held:
                 follows = [Vec3(*row) for row in columns(x, body.joint.nv)]
                 x = [[w.dot(each) for each in follows] for w in turned]
             _put(X, body, joint, x)
-        F[joint.parent] = F[joint.parent] + F[joint]
+        motion.F[joint.parent] = motion.F[joint.parent] + motion.F[joint]
     return pushed
+
+
+def _own(
+    joint: Body, found: ArticulatedMotion, motion: Moving, giving: GivingWay, C: list[Force]
+) -> tuple[list[Vec3], list[Motion], Matrix, list[Force]]:
+    """The angular velocities of changes of a joint's q, then of its q̇, the accelerations with the joint at rest, those
+    of the joint, and the forces on its parent.
+    """
+    (S, K, D), X0, F = giving, motion.X0[joint], motion.F[joint]
+    _, Psi_d, Psi_dd, Omega, S_q = motion.joints[joint]
+    turned = [each.angular for each in (*Psi_d.columns(), *S.columns())]
+    A = [*Psi_dd.columns(), *Omega.columns()]
+    f = [X0.to_parent(found.IA[joint] * X0.to_child(a)) for a in A]
+    f = [combination(C, w.numbers()) + force for w, force in zip(turned, f, strict=True)]
+    u = [S.dot(force) for force in f]
+    own = [plus(each, varied.dot(F)) for each, varied in zip(u, S_q, strict=False)]
+    u = [*own, *u[len(own) :]]
+    x = negated([D.solve(each) for each in u])
+    f = [force + combination(K, each) for force, each in zip(f, u, strict=True)]
+    turning = [column.cross(F) for column in S.columns()]
+    pushed = [
+        *(-(each + force) for each, force in zip(f, turning, strict=False)),
+        *(-each for each in f[joint.joint.nv :]),
+    ]
+    return turned, A, x, pushed
+
+
+def _behind(joint: GivingWay, A: Sequence[Motion], x: Matrix) -> list[Motion]:
+    """The accelerations behind a joint, from those before it and its own."""
+    return [a + joint.S.times(rates) for a, rates in zip(A, x, strict=True)]
+
+
+def _followed(joint: GivingWay, turned: Sequence[Vec3], Y: Sequence[Vec3], A: Sequence[Motion]) -> Matrix:
+    """The acceleration of a joint that gives way to those before it."""
+    turning = [[w.dot(y) for y in Y] for w in turned]
+    return [plus(y, [a.dot(force) for force in joint.K]) for y, a in zip(turning, A, strict=True)]
 
 
 def _put(X: tuple[Field[Matrix], ...], body: Body, joint: Body, x: list[Column]) -> None:

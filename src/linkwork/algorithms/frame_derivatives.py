@@ -60,17 +60,24 @@ def _derivatives(
                 v_q = [x + s.cross(here) for x, s in zip(v_q, S, strict=True)]
                 a_q = [x + s.cross(faster) for x, s in zip(a_q, S, strict=True)]
             elif reference == "local_world_aligned":
-                turning = _turning(here)
-                classical = faster + turning.cross(here)
-                a_q = [
-                    x + _turning(y).cross(here) + turning.cross(y) + _turning(s).cross(classical)
-                    for x, y, s in zip(a_q, v_q, S, strict=True)
-                ]
-                a_v = [x + _turning(s).cross(here) + turning.cross(s) for x, s in zip(a_v, S, strict=True)]
-                v_q = [x + _turning(s).cross(here) for x, s in zip(v_q, S, strict=True)]
+                v_q, a_q, a_v = _aligned(here, faster, S, v_q, a_q, a_v)
             for field, columns in ((V_q, v_q), (V_v, v_v), (A_q, a_q), (A_v, a_v)):
                 field[frame, body] = [view[frame].to_parent(column) for column in columns]
     return V_q, V_v, A_q, A_v
+
+
+def _aligned(
+    here: Motion, faster: Motion, S: list[Motion], v_q: list[Motion], a_q: list[Motion], a_v: list[Motion]
+) -> tuple[list[Motion], list[Motion], list[Motion]]:
+    """The derivatives at the frame's origin in axes that do not turn with it, and of classical acceleration."""
+    turning = _turning(here)
+    classical = faster + turning.cross(here)
+    a_q = [
+        x + _turning(y).cross(here) + turning.cross(y) + _turning(s).cross(classical)
+        for x, y, s in zip(a_q, v_q, S, strict=True)
+    ]
+    a_v = [x + _turning(s).cross(here) + turning.cross(s) for x, s in zip(a_v, S, strict=True)]
+    return [x + _turning(s).cross(here) for x, s in zip(v_q, S, strict=True)], a_q, a_v
 
 
 def _moved(X: Transform, motions: Columns) -> list[Motion]:

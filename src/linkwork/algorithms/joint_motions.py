@@ -18,7 +18,7 @@ from typing import NamedTuple
 from linkwork.algorithms.root_frame import root_frames
 from linkwork.algorithms.tree import Field, JointValues, Tree, fields
 from linkwork.joints.variation import variation
-from linkwork.spatial import Columns, Motion, Transform
+from linkwork.spatial import Columns, Motion, Subspace, Transform
 
 
 class JointMotion(NamedTuple):
@@ -53,7 +53,7 @@ def joint_motions(tree: Tree, q: JointValues, v: JointValues, a: JointValues, gr
     for body in tree.outward():
         X, own = X0[body], body.joint.subspace(q[body])
         Vp, Ap = V[body.parent], A[body.parent] + lift[body] if gravity else A[body.parent]
-        S = Columns([X.to_parent(column) for column in own.columns()])
+        S = _in_world(X, own)
         turned = [Vp.cross(column) for column in S.columns()]
         V[body] = Vp + S.times(v[body])
         A[body] = Ap + S.times(a[body]) + Columns(turned).times(v[body])
@@ -66,7 +66,7 @@ def joint_motions(tree: Tree, q: JointValues, v: JointValues, a: JointValues, gr
         varied = variation(body.joint, q[body], v[body])
         if varied is not None:
             A[body] = A[body] + X.to_parent(body.joint.bias(q[body], v[body]))
-            S_q = [Columns([X.to_parent(column) for column in each.columns()]) for each in varied.S_q]
+            S_q = [_in_world(X, each) for each in varied.S_q]
             sigma = [each.times(v[body]) for each in S_q]
             Psi_d = [x + s for x, s in zip(turned, sigma, strict=True)]
             more = [
@@ -77,3 +77,7 @@ def joint_motions(tree: Tree, q: JointValues, v: JointValues, a: JointValues, gr
         Psi_dd = [Ap.cross(s) + Vp.cross(psi) + rest for s, psi, rest in zip(S.columns(), Psi_d, more, strict=True)]
         joints[body] = JointMotion(S, Columns(Psi_d), Columns(Psi_dd), Columns(Omega), S_q)
     return JointMotions(X0, joints, V, A)
+
+
+def _in_world(X: Transform, S: Subspace) -> Columns:
+    return Columns([X.to_parent(column) for column in S.columns()])

@@ -10,6 +10,24 @@ from collections.abc import Callable, Sequence
 from linkwork.algorithms.tree import Body, Field, Item, KnownTree
 
 
+def gather_inward(
+    tree: KnownTree,
+    chain: Sequence[Body],
+    branches: Sequence[Sequence[Body]],
+    x: Field[Item],
+    add: Callable[[Item, Item], Item],
+    gather: Callable[[Body, list[Item]], None],
+) -> None:
+    """Call ``gather`` for all bodies, the side branches level by level and then the chain, each with the one or two
+    partial sums of x over its children on side branches. It sets x of bodies on these.
+    """
+    on_chain, sums = {body.index for body in chain}, dict[int, list[Body]]()
+    for level in (*reversed(branches), chain):
+        for body in tree.parallel(level):
+            gather(body, [x[child] for child in sums.get(body.index, ())])
+        sums |= pairwise_sum(tree, level, on_chain, x, add)
+
+
 def pairwise_sum(
     tree: KnownTree,
     level: Sequence[Body],

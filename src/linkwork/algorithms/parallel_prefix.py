@@ -26,3 +26,18 @@ def parallel_prefix(
     for span in reversed(spans):
         for k in tree.parallel(range(3 * span - 1, count, 2 * span)):
             x[chain[k]] = combine(x[chain[k - span]], x[chain[k]])
+
+
+def accumulate(
+    tree: KnownTree,
+    chain: Sequence[Body],
+    branches: Sequence[Sequence[Body]],
+    x: Field[Item],
+    combine: Callable[[Item, Item], Item],
+) -> None:
+    """The same for all bodies, outward: along the chain by parallel prefix, then level by level."""
+    parallel_prefix(tree, chain, x, combine)
+    for level in branches:
+        for body in tree.parallel(level):
+            if body.parent.index:
+                x[body] = combine(x[body.parent], x[body])

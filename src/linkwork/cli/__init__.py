@@ -46,8 +46,7 @@ COMMANDS = {
 
 def command(name: str) -> Command:
     """The module of a subcommand."""
-    module: Command = imported(f"{__name__}.{name}")
-    return module
+    return imported(f"{__name__}.{name}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -12,7 +11,7 @@ from rich.console import Console
 from linkwork.files import write_text
 from linkwork.progress import saying
 from linkwork_lab import demo
-from linkwork_lab.bench.machine import commit, machine, versions
+from linkwork_lab.bench.machine import conditions
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,9 +28,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
     console.print(f"{body.name}: {len(body.bodies)} bodies, {body.nv} degrees of freedom, two welds")
     with saying() as say:
         say("simulating")
-        motion, found = demo.measure(scene, demo.Settings.quick() if options.quick else None)
-    when = datetime.now(UTC).isoformat(timespec="seconds")
-    data = {"when": when, "machine": machine(), "versions": versions(), "commit": commit()} | found
+        settings = demo.Settings.quick() if options.quick else demo.Settings()
+        motion, results = demo.measure(scene, settings)
+    data = conditions(settings) | results
     file = options.out / "summary.json"
     write_text(file, json.dumps(data, indent=1, allow_nan=False) + "\n")
     with saying() as say:

@@ -18,14 +18,13 @@ from numpy.typing import ArrayLike, NDArray
 from linkwork.arguments import Array, all_finite, array
 from linkwork.batches import FLOAT64, Given, all_converted, as_out, broadcast, plain, rows_of
 from linkwork.compiled.arrays import is_traced, numbers, traced
-from linkwork.compiled.results import Structure, laying_flat, names_of, nested, putting_together
+from linkwork.compiled.results import Structure, laying_flat, names_of, putting_together
 from linkwork.compiled.tracing import Shape
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.ir.program import Program, calls, count, text
-from linkwork.engine.mode import current_form, forced, served, setting_of_calls
+from linkwork.engine.mode import current_form, forced, setting_of_calls
 from linkwork.engine.plans import Plan, TracedTask, plan_for_trace, short_plan
-from linkwork.engine.run.direct import Direct
-from linkwork.engine.run.entries import Entry, Holder, held
+from linkwork.engine.run.entries import Entry, Serve, serving
 from linkwork.engine.trace.replay import replay
 from linkwork.errors import ArgumentError, LinkworkError, SingularError, TracingError, excuse
 from linkwork.memory import fits_memory, not_enough_memory
@@ -36,7 +35,7 @@ from linkwork.unsolved import unsolved
 _FEWER = "take fewer states at a time"
 
 
-class CompiledFunction(Direct):
+class CompiledFunction:
     """What ``lw.compile`` returns: called with arrays, with any leading (batch) axes, over threads.
 
     Results have the same bits alone, in any batch, and on any number of threads. It can be pickled, as its trace.
@@ -80,21 +79,24 @@ class CompiledFunction(Direct):
         self._task = TracedTask(trace, arguments, self.result_shapes, identity, seconds, often=usual, branches=branches)
         self._plans: dict[str, Plan] = {}
         self._entry: Entry | None = None
-        self.holder: Holder | None = None
-        """Of the entry by which builtins serve plain arrays; None until there is any."""
-        self.quick: Callable[..., Any] = _nothing
+        self._code: Serve = _nothing
+        self.quick: Serve = _nothing
         """(out, arguments...): serves plain arrays, results in a tuple if there are several; None for all else."""
-        self.serve_directly(None, setting_of_calls()[0], self._names)
         with suppress(ValueError):  # names that only a dict can hold
             self.__signature__ = Signature([
                 *(Parameter(key, Parameter.POSITIONAL_OR_KEYWORD) for key in self._names),
                 Parameter("out", Parameter.KEYWORD_ONLY, default=None),
             ])  # fmt: skip
 
-    def slowly(self, /, *arguments: ArrayLike, out: Any = None, **named: ArrayLike) -> Any:
-        """The result of a call that no builtin serves at once."""
-        values = self._bound(arguments, named) if named else arguments
-        answer = self.served(out if out is None or self._flat else self._into(out), *values)
+    def __call__(self, /, *arguments: ArrayLike, out: Any = None, **named: ArrayLike) -> Any:
+        values = arguments
+        if named:
+            in_order = not arguments and [*named] == self._names
+            values = tuple(named.values()) if in_order else self._bound(arguments, named)
+        into = out if out is None or self._flat else self._into(out)
+        answer = self.quick(into, *values)
+        if answer is None:
+            answer = self.converted(into, *values)
         if answer is not None:
             return out if out is not None else answer if self._flat else self._whole(answer)
         if any(map(is_traced, values)):
@@ -225,17 +227,21 @@ class CompiledFunction(Direct):
 
     # Arguments
 
-    def _bound(self, arguments: Sequence[Any], named: dict[str, Any]) -> list[Any]:
+    def _bound(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments in order."""
         rest = self._names[len(arguments) :]
+        try:
+            values = *arguments, *map(named.__getitem__, rest)
+        except KeyError:  # reported below
+            values = ()
+        if len(values) == len(arguments) + len(named):
+            return values
         for key in named:
             if key not in rest:
                 wrong = "is given twice" if key in self._names else "is no argument"
                 raise ArgumentError(f"{self.name}: {key!r} {wrong}; it takes {', '.join(self._names)}")
-        missing = [key for key in rest if key not in named]
-        if missing:
-            raise ArgumentError(f"{self.name}: {missing[0]!r} is missing; it takes {', '.join(self._names)}")
-        return [*arguments, *(named[key] for key in rest)]
+        missing = next(key for key in rest if key not in named)
+        raise ArgumentError(f"{self.name}: {missing!r} is missing; it takes {', '.join(self._names)}")
 
     def _given(self, values: Sequence[Any], finite: bool) -> tuple[list[Given], tuple[int, ...]]:
         if len(values) != len(self._names):
@@ -336,16 +342,12 @@ class CompiledFunction(Direct):
     def _serve(self, plan: Plan, form: str) -> None:
         """From now on plain arrays are served without these checks."""
         with jit.lock:  # one entry, whichever thread makes it
-            if self._entry is None:
-                self._entry = plan.entry()
+            if self._entry is None and (entry := plan.entry()) is not None:
+                self._entry, self._code = entry, serving([entry], setting_of_calls())
             if self._entry is not None and form not in self._entry.forms:
                 plan.serve(self._entry, form)
-                self.holder = held({self._entry.arguments: self._entry})
-        by_code = _nothing if self.holder is None else partial(served(), self.holder)
         has_answers = type(plan).answer is not Plan.answer
-        self.quick = partial(_by_code_or_python, by_code, plan.answer) if has_answers else by_code
-        nest = None if self._flat else nested(self._structure)
-        self.serve_directly(self.holder, setting_of_calls()[0], self._names, nest)
+        self.quick = partial(_by_code_or_python, self._code, plan.answer) if has_answers else self._code
 
     # While another function is traced
 

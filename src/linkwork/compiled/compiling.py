@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any
 
@@ -93,25 +93,31 @@ def _parameters(name: str, function: Any, shapes: dict[str, Any]) -> dict[str, S
         signature = inspect.signature(function).parameters
     except (TypeError, ValueError):
         raise ArgumentError(f"the arguments of {name} cannot be found out; wrap it in a function of Python") from None
-    listed: list[str] = []
-    for parameter in signature.values():
-        if parameter.kind is parameter.VAR_KEYWORD:
-            listed += [key for key in shapes if key not in signature and key not in listed]
-        elif parameter.kind is parameter.VAR_POSITIONAL:
-            raise ArgumentError(f"{name} takes any number of arguments (*{parameter.name}); name each of them")
-        elif parameter.name in shapes:
-            if parameter.kind is parameter.POSITIONAL_ONLY:
-                raise ArgumentError(f"{parameter.name} of {name} must not be positional only")
-            listed.append(parameter.name)
-        elif parameter.default is parameter.empty:
-            raise ArgumentError(
-                f"{name} takes {parameter.name!r}, whose shape is missing: lw.compile({name}, {parameter.name}=...)"
-            )
+    listed = [key for parameter in signature.values() for key in _keys(name, parameter, shapes, signature)]
     for key in shapes:
         if key not in listed:
-            known = ", ".join(map(repr, signature))
-            raise ArgumentError(f"{name} has no argument {key!r}; it has {known or 'none'}")
-    return {key: _shape(key, shapes[key]) for key in listed}
+            names = ", ".join(map(repr, signature))
+            raise ArgumentError(f"{name} has no argument {key!r}; it has {names or 'none'}")
+    return {key: _shape(key, shapes[key]) for key in dict.fromkeys(listed)}
+
+
+def _keys(
+    name: str, parameter: inspect.Parameter, shapes: dict[str, Any], signature: Mapping[str, inspect.Parameter]
+) -> list[str]:
+    """The arguments with shapes that a function takes by this parameter."""
+    if parameter.kind is parameter.VAR_KEYWORD:
+        return [key for key in shapes if key not in signature]
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        raise ArgumentError(f"{name} takes any number of arguments (*{parameter.name}); name each of them")
+    if parameter.name in shapes:
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise ArgumentError(f"{parameter.name} of {name} must not be positional only")
+        return [parameter.name]
+    if parameter.default is parameter.empty:
+        raise ArgumentError(
+            f"{name} takes {parameter.name!r}, whose shape is missing: lw.compile({name}, {parameter.name}=...)"
+        )
+    return []
 
 
 def _configuration_of(given: Any) -> Model | None:
@@ -127,10 +133,7 @@ def _shape(name: str, given: Any) -> Shape:
     if isinstance(given, tuple | list) and len(given) == 2:
         model, space = given if isinstance(given[0], Model) else tuple(given)[::-1]
         if isinstance(model, Model) and isinstance(space, str):
-            if space not in SPACES or SPACES[space].of_frames:
-                known = ", ".join(repr(key) for key, one in SPACES.items() if not one.of_frames)
-                raise ArgumentError(f"{name}: there is no space {space!r} of a model; there are {known}")
-            return SPACES[space].shape(model, 0)
+            return _shape_in(name, model, space)
     if not isinstance(given, tuple | list) or not all(is_integer(n) and n >= 0 for n in given):
         raise ArgumentError(
             f"the shape of {name} must be an int, a tuple of ints, or a model and a space such as "
@@ -142,3 +145,10 @@ def _shape(name: str, given: Any) -> Shape:
             f"to {MOST_NUMBERS:,}. The shape is that of one state: batches need none"
         )
     return tuple(map(int, given))
+
+
+def _shape_in(name: str, model: Model, space: str) -> Shape:
+    names = [key for key, one in SPACES.items() if not one.of_frames]
+    if space not in names:
+        raise ArgumentError(f"{name}: there is no space {space!r} of a model; there are {', '.join(map(repr, names))}")
+    return SPACES[space].shape(model, 0)

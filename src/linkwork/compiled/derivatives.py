@@ -251,8 +251,7 @@ def _made(f: CompiledFunction, name: str, text: Callable[..., Any], shapes: dict
 
 
 def _flat(array: Any) -> list[Any]:
-    found: list[Any] = numbers(array).ravel().tolist()
-    return found
+    return numbers(array).ravel().tolist()
 
 
 def _array(values: Sequence[Any], shape: Shape) -> Any:

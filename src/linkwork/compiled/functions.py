@@ -24,37 +24,41 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
     options = {key: value for key, value in options.items() if key not in ("dtype", "casting", "subok", "order")}
     if method != "reduce" and options.pop("where", True) is not True:
         raise TracingError(f"np.{name}(where=...) cannot be traced; use np.where(condition, x, y)")
-    if name == "vecdot":
-        a, b = map(traced, map(numbers, inputs))
-        return (a * b).sum(axis=-1)
-    if name == "vecmat":
-        a, b = map(traced, map(numbers, inputs))
-        return (a[..., None, :] @ b)[..., 0, :]
-    if name == "matvec":
-        a, b = map(traced, map(numbers, inputs))
-        return (a @ b[..., None])[..., 0]
+    if name in _OF_VECTORS:
+        return _OF_VECTORS[name](*map(traced, map(numbers, inputs)))
     if name == "matmul":
         if options:
             raise TracingError(f"np.matmul cannot be traced with {', '.join(options)}; use np.moveaxis before it")
         return traced(_products(*_counted(name, *inputs)))
     if name not in SCALARS:
         raise _unknown(name)
-    plain = [numbers(x) for x in inputs]
-    if method in ("reduce", "accumulate") and name in ("add", "multiply"):
-        plain = [as_numbers(x) for x in plain]  # truth values are counted
-    if method == "__call__":
-        if options:
-            raise TracingError(f"np.{name} cannot be traced with {', '.join(options)}")
-        found = ufuncs[name](*plain)
-        return tuple(map(traced, found)) if isinstance(found, tuple) else traced(found)
+    return _by_method(ufunc, method, [numbers(x) for x in inputs], options)
+
+
+def _by_method(ufunc: np.ufunc, method: str, inputs: list[Any], options: dict[str, Any]) -> Any:
+    name = ufunc.__name__
+    if method in ("reduce", "accumulate"):
+        if name in ("add", "multiply"):
+            inputs = [as_numbers(x) for x in inputs]  # truth values are counted
+        if method == "accumulate":
+            return accumulated(name, *inputs, **options)
+        return reduced(name, ufunc.identity, *inputs, **options)
     if method == "outer":
-        a, b = plain
+        a, b = inputs
         return traced(ufuncs[name](a.reshape(a.shape + (1,) * b.ndim), b))
-    if method == "reduce":
-        return reduced(name, ufunc.identity, *plain, **options)
-    if method == "accumulate":
-        return accumulated(name, *plain, **options)
-    raise TracingError(f"np.{name}.{method} cannot be traced")
+    if method != "__call__":
+        raise TracingError(f"np.{name}.{method} cannot be traced")
+    if options:
+        raise TracingError(f"np.{name} cannot be traced with {', '.join(options)}")
+    result = ufuncs[name](*inputs)
+    return tuple(map(traced, result)) if isinstance(result, tuple) else traced(result)
+
+
+_OF_VECTORS: dict[str, Callable[..., Any]] = {
+    "vecdot": lambda a, b: (a * b).sum(axis=-1),
+    "vecmat": lambda a, b: (a[..., None, :] @ b)[..., 0, :],
+    "matvec": lambda a, b: (a @ b[..., None])[..., 0],
+}
 
 
 def _products(a: Any, b: Any) -> Any:
@@ -90,18 +94,8 @@ def _where(c: Any, *values: Any) -> Any:
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **options: Any) -> Any:
     low, high = options.get("min", a_min), options.get("max", a_max)
-    found = numbers(a)
-    found = found if low is None else ufuncs["maximum"](found, numbers(low))
-    return traced(found if high is None else ufuncs["minimum"](found, numbers(high)))
-
-
-def _full(value: float) -> Callable[..., Any]:
-    def text(a: Any, *_: Any, shape: Any = None, **__: Any) -> Any:
-        made = np.empty(np.shape(a) if shape is None else shape, dtype=object)
-        made[...] = value
-        return traced(made)
-
-    return text
+    inside = numbers(a) if low is None else ufuncs["maximum"](numbers(a), numbers(low))
+    return traced(inside if high is None else ufuncs["minimum"](inside, numbers(high)))
 
 
 def _full_like(a: Any, fill_value: Any, *_: Any, shape: Any = None, **__: Any) -> Any:
@@ -122,10 +116,8 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
 
 
 def _select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0.0) -> Any:
-    found = default
-    for c, choice in reversed(list(zip(conditions, choices, strict=True))):
-        found = _where(c, choice, found)
-    return found
+    pairs = reversed(list(zip(conditions, choices, strict=True)))
+    return reduce(lambda others, pair: _where(*pair, others), pairs, default)
 
 
 def _linspace(
@@ -140,10 +132,7 @@ def _linspace(
 
 
 def _polyval(p: Any, x: Any) -> Any:
-    coefficients, found = traced(numbers(p)), 0.0 * traced(numbers(x))
-    for k in range(len(coefficients)):
-        found = found * x + coefficients[k]
-    return found
+    return reduce(lambda value, coefficient: value * x + coefficient, traced(numbers(p)), 0.0 * traced(numbers(x)))
 
 
 def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
@@ -197,9 +186,8 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.where: _where,
     np.clip: _clip,
     **REDUCTIONS,
-    np.zeros_like: _full(0.0),
-    np.empty_like: _full(0.0),
-    np.ones_like: _full(1.0),
+    **dict.fromkeys((np.zeros_like, np.empty_like), lambda a, *_, **options: _full_like(a, 0.0, **options)),
+    np.ones_like: lambda a, *_, **options: _full_like(a, 1.0, **options),
     np.full_like: _full_like,
     np.interp: _interp,
     np.select: _select,
@@ -220,17 +208,15 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     **{make: _made(make) for make in (np.zeros, np.ones, np.empty, np.full, np.eye, np.identity, np.arange, np.array)},
     np.asarray: _made(np.array),
     np.vdot: lambda a, b: np.dot(traced(numbers(a)).ravel(), traced(numbers(b)).ravel()),
-    np.linalg.solve: linear_algebra.solve,
-    np.linalg.inv: linear_algebra.inv,
-    np.linalg.cholesky: linear_algebra.cholesky,
-    np.linalg.det: linear_algebra.det,
-    np.linalg.slogdet: linear_algebra.slogdet,
-    np.linalg.qr: orthogonal.qr,
-    np.linalg.pinv: orthogonal.pinv,
-    np.linalg.lstsq: orthogonal.lstsq,
-    np.linalg.norm: linear_algebra.norm,
+    **{
+        getattr(np.linalg, name): getattr(texts, name)
+        for texts, names in (
+            (linear_algebra, ("solve", "inv", "cholesky", "det", "slogdet", "norm", "matrix_power")),
+            (orthogonal, ("qr", "pinv", "lstsq")),
+        )
+        for name in names
+    },
     np.linalg.multi_dot: lambda arrays, **_: reduce(lambda a, b: a @ b, [traced(numbers(a)) for a in arrays]),
-    np.linalg.matrix_power: linear_algebra.matrix_power,
 }
 """Functions of NumPy with a text of ours."""
 _SINCE_NUMPY_2: dict[str, Callable[..., Any]] = {

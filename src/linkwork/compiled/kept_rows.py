@@ -73,8 +73,7 @@ class KeptRows:
         what = Fold(_program(body, len(state)), self.rows, len(state), len(loaded))
         operands = [*state, *(given[k] for k in loaded)]
         traced = next(x for x in operands if isinstance(x, Traced))
-        found: list[Any] = traced.folded(what, operands)
-        return found
+        return traced.folded(what, operands)
 
 
 def _inside(tracer: Tracer, given: Sequence[Any], loaded: Sequence[int]) -> list[Any]:

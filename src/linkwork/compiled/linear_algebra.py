@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -12,7 +13,8 @@ from linkwork.engine.trace.tracer import Traced
 from linkwork.errors import TracingError
 from linkwork.spatial import absolute, sqrt, where_less
 
-Rows = list[list[Any]]
+Row = list[Any]
+Rows = list[Row]
 
 
 def solve(a: Any, b: Any) -> Any:
@@ -131,29 +133,34 @@ def _solved(A: Rows, B: Rows) -> tuple[Rows, Any]:
     """
     n, determinant = len(A), 1.0
     A, B = [list(row) for row in A], [list(row) for row in B]
-    if all(_is_zero(A[r][c]) for r in range(n) for c in range(r + 1, n)):  # a lower triangle: from the top
+    if all(_is_zero(A[r][c]) for r in range(n) for c in range(r + 1, n)):  # a lower triangle
         for r in range(n):
             determinant = determinant * A[r][r]
-            for k in range(r):
-                B[r] = [x - A[r][k] * y for x, y in zip(B[r], B[k], strict=True)]
-            B[r] = [x / A[r][r] for x in B[r]]
-        return B, determinant
+        return _substituted(A, B, [(r, range(r)) for r in range(n)]), determinant
     for k in range(n):
-        rows = [r for r in range(k, n) if not _is_zero(A[r][k])]
-        for r in rows:
-            if r != k:
+        for r in range(k + 1, n):
+            if not _is_zero(A[r][k]):
                 determinant = _exchanged(A, B, k, r, determinant)
         determinant = determinant * A[k][k]
         for r in range(k + 1, n):
             if not _is_zero(A[r][k]):
                 factor = A[r][k] / A[k][k]
-                A[r] = [0.0] * (k + 1) + [x - factor * y for x, y in zip(A[r][k + 1 :], A[k][k + 1 :], strict=True)]
-                B[r] = [x - factor * y for x, y in zip(B[r], B[k], strict=True)]
-    for k in reversed(range(n)):
-        for c in range(k + 1, n):
-            B[k] = [x - A[k][c] * y for x, y in zip(B[k], B[c], strict=True)]
-        B[k] = [x / A[k][k] for x in B[k]]
-    return B, determinant
+                A[r] = [0.0] * (k + 1) + _minus(A[r][k + 1 :], factor, A[k][k + 1 :])
+                B[r] = _minus(B[r], factor, B[k])
+    return _substituted(A, B, [(k, range(k + 1, n)) for k in reversed(range(n))]), determinant
+
+
+def _minus(row: Row, factor: Any, other: Row) -> Row:
+    return [x - factor * y for x, y in zip(row, other, strict=True)]
+
+
+def _substituted(A: Rows, B: Rows, order: Sequence[tuple[int, range]]) -> Rows:
+    """T⁻¹ B for a triangle T: its rows in this order, each with the columns of the rows before."""
+    for r, columns in order:
+        for c in columns:
+            B[r] = _minus(B[r], A[r][c], B[c])
+        B[r] = [x / A[r][r] for x in B[r]]
+    return B
 
 
 def _exchanged(A: Rows, B: Rows, k: int, r: int, determinant: Any) -> Any:

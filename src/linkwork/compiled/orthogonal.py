@@ -53,8 +53,7 @@ def _matrix(name: str, a: Any) -> Rows:
     array = numbers(a)
     if array.ndim != 2 or not array.size:
         raise TracingError(f"np.linalg.{name} is traced for one matrix, not for an array of shape {array.shape}")
-    rows: Rows = array.tolist()
-    return rows
+    return array.tolist()
 
 
 def _array(rows: Rows) -> Any:

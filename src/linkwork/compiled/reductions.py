@@ -17,29 +17,39 @@ def reduced(
     name: str, identity: Any, array: Any, axis: Any = 0, keepdims: Any = False, initial: Any = None, where: Any = True
 ) -> Any:
     """A universal function of NumPy over an array of objects along axes; ``identity`` is its identity element."""
-    start = None if initial is None or initial is np._NoValue else numbers(initial)
-    if where is not True and where is not np._NoValue:
-        nothing = identity if start is None else start
-        if nothing is None:
-            raise TracingError(f"np.{name}.reduce(where=...) needs a value to begin with, initial=...")
-        array, chosen = np.broadcast_arrays(array, numbers(where))
-        array = selected(chosen, array, nothing)
-    axes = range(array.ndim) if axis is None else (axis,) if np.ndim(axis) == 0 else axis
-    axes = sorted({int(one) % array.ndim for one in axes}) if array.ndim else []
-    others = [k for k in range(array.ndim) if k not in axes]
-    moved = np.moveaxis(array, axes, range(len(axes))) if axes else array[None]
-    flat = moved.reshape((-1, *(array.shape[k] for k in others)))
-    if not len(flat) and start is None:
-        if identity is None:
-            raise TracingError(f"np.{name} has nothing to reduce")
-        start = numbers(identity)
-    parts = [*([] if start is None else [start]), *flat]
-    found = reduce(ufuncs[name], parts) if len(parts) > 1 else parts[0]
-    kept = keepdims is not np._NoValue and bool(keepdims)
-    shape = tuple(1 if k in axes else n for k, n in enumerate(array.shape)) if kept else flat.shape[1:]
-    result = np.empty(flat.shape[1:], dtype=object)
-    result[...] = found
-    return traced(result.reshape(shape))
+    start, keepdims, where = map(_value, (initial, keepdims, where))
+    nothing = identity if start is None else numbers(start)
+    if where is not None and where is not True:
+        array = _chosen(name, array, where, nothing)
+    axes = _axes(axis, array.ndim)
+    others = [n for k, n in enumerate(array.shape) if k not in axes]
+    flat = np.moveaxis(array, axes, range(len(axes))).reshape((-1, *others))
+    if not len(flat) and nothing is None:
+        raise TracingError(f"np.{name} has nothing to reduce")
+    begin = [] if start is None and len(flat) else [numbers(nothing)]
+    result = np.empty(others, dtype=object)
+    result[...] = reduce(ufuncs[name], [*begin, *flat])
+    if not keepdims:
+        return traced(result)
+    return traced(result.reshape([1 if k in axes else n for k, n in enumerate(array.shape)]))
+
+
+def _value(option: Any) -> Any:
+    return None if option is np._NoValue else option
+
+
+def _axes(axis: Any, count: int) -> list[int]:
+    """The axes that an argument ``axis`` names, as numbers from 0."""
+    axes = range(count) if axis is None else (axis,) if np.ndim(axis) == 0 else axis
+    return sorted({int(one) % count for one in axes}) if count else []
+
+
+def _chosen(name: str, array: Any, where: Any, nothing: Any) -> Any:
+    """An array with ``nothing`` for its elements that are masked out."""
+    if nothing is None:
+        raise TracingError(f"np.{name}.reduce(where=...) needs a value to begin with, initial=...")
+    array, chosen = np.broadcast_arrays(array, numbers(where))
+    return selected(chosen, array, nothing)
 
 
 def accumulated(name: str, array: Any, axis: int = 0) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import count
 from operator import itemgetter
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -33,27 +33,6 @@ def taken_apart(name: str, value: Any) -> tuple[Structure, list[Any]]:
     return None, [numbers(value)]
 
 
-def nested(structure: Structure) -> Any:
-    """A structure as builtins take it: what makes it of a tuple, or None; the keys of a dict, or None; its parts."""
-    if structure is None:
-        return None
-    kind, *keys, inside = structure
-    maker = None if kind in (tuple, dict) else _maker(kind)
-    return maker, tuple(keys[0]) if keys else None, tuple(map(nested, inside))
-
-
-def _maker(kind: Any) -> Callable[[tuple[Any, ...]], Any]:
-    """Makes a list, or a named tuple, of a tuple; one of a class with a constructor of its own by that."""
-    if not hasattr(kind, "_fields"):
-        return cast(Callable[[tuple[Any, ...]], Any], kind)
-    for own in kind.__mro__:
-        if "_fields" in vars(own):
-            break
-        if "__new__" in vars(own) or "__init__" in vars(own):
-            return lambda parts: kind(*parts)
-    return cast(Callable[[tuple[Any, ...]], Any], kind._make)
-
-
 def putting_together(structure: Structure) -> Callable[[tuple[Any, ...]], Any]:
     """Builds a result from its arrays."""
     return _made_of(structure, count())
@@ -67,7 +46,8 @@ def _made_of(structure: Structure, places: Iterator[int]) -> Callable[[tuple[Any
     kind, *keys, inside = structure
     parts = [_made_of(part, places) for part in inside]
     if kind is dict:
-        return lambda leaves: dict(zip(keys[0], [part(leaves) for part in parts], strict=True))
+        items = list(zip(keys[0], parts, strict=True))
+        return lambda leaves: {key: part(leaves) for key, part in items}
     if hasattr(kind, "_fields"):
         return lambda leaves: kind(*[part(leaves) for part in parts])
     return lambda leaves: kind([part(leaves) for part in parts])

@@ -86,18 +86,9 @@ class HeldObject(Goal):
         if self.reference.shape != (4, 4):
             raise ArgumentError(f"reference of {name} must be a pose (4, 4), not {self.reference.shape}")
         self.kp, self.kd = gains(name, kp, kd, 6)
-        count = len(self.hands)
-        if isinstance(internal, Reference):
-            self.internal = internal
-        else:
-            given = np.zeros((count, 6)) if internal is None else finite_array(f"internal of {name}", internal)
-            if given.shape != (count, 6):
-                raise ArgumentError(f"internal of {name} must have shape ({count}, 6), not {given.shape}")
-            self.internal = as_reference(f"internal of {name}", given.ravel())
-        if self.internal.shape != (6 * count,):
-            raise ArgumentError(f"internal of {name} must be {6 * count} numbers, not {self.internal.shape}")
+        self.internal = _internal(name, internal, len(self.hands))
         self.points = tuple(Point(hand) if isinstance(hand, str) else hand for hand in self.hands)
-        self.rows, self.seen = tuple(range(6 * count)), (body,)
+        self.rows, self.seen = tuple(range(6 * len(self.hands))), (body,)
 
     def passive(self, model: Model) -> list[int]:
         own, _, _ = _grasp(model, self.body, self.places)
@@ -226,3 +217,15 @@ def _grasp(model: Model, body: str, places: tuple[str | Point, ...]) -> tuple[sl
     weighted = np.tile([1.0, 1.0, 1.0, *[spread or 1.0] * 3], len(places))[:, None] * grasp
     shares = np.asarray(np.linalg.solve(weighted.T @ grasp, weighted.T).T, dtype=np.float64)
     return own, grasp, shares
+
+
+def _internal(name: str, internal: Reference | ArrayLike | None, hands: int) -> Reference:
+    """The internal wrenches as a reference of 6 numbers for each hand."""
+    if not isinstance(internal, Reference):
+        wrenches = np.zeros((hands, 6)) if internal is None else finite_array(f"internal of {name}", internal)
+        if wrenches.shape != (hands, 6):
+            raise ArgumentError(f"internal of {name} must have shape ({hands}, 6), not {wrenches.shape}")
+        internal = as_reference(f"internal of {name}", wrenches.ravel())
+    if internal.shape != (6 * hands,):
+        raise ArgumentError(f"internal of {name} must be {6 * hands} numbers, not {internal.shape}")
+    return internal

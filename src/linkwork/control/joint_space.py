@@ -64,16 +64,11 @@ class _JointController(Gains, CompiledController):
         def text(q: Array, v: Array, samples: list[Sample], numbers: list[Array]) -> Array:
             return limited(*self._forces(q, v, samples, numbers), self._limits.limiting, numbers[1])
 
-        return ControlLaw(
-            type(self).__name__,
-            self.model,
-            (),
-            [(self, "reference")],
-            lambda: [(self, "_viscous"), (self._limits, "most"), (self, "kp"), (self, "kd")],
-            [(self, "_limits")],
-            text,
-            self._limits.limiting,
-        )
+        def settings() -> list[tuple[object, str]]:
+            return [(self, "_viscous"), (self._limits, "most"), (self, "kp"), (self, "kd")]
+
+        places = [(self, "reference")], settings, [(self, "_limits")]
+        return ControlLaw(type(self).__name__, self.model, (), *places, text, self._limits.limiting)
 
     def _errors(self, sample: Sample, q: Array, v: Array) -> tuple[Array, Array, Array]:
         """The errors (nv,) of position and velocity, reference minus actual, and the reference's acceleration."""

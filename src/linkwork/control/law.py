@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,7 +41,7 @@ Places = Sequence[tuple[object, str]]
 """Objects and the names of their attributes."""
 
 
-class _Known(NamedTuple):
+class _Kernel(NamedTuple):
     """The kernel with its arguments besides the state: numbers of the references, and settings. They are valid from
     ``begin`` until ``end`` (not included), as long as the ``watched`` attributes are the same objects. It is replaced
     as a whole, since threads may share a controller.
@@ -50,11 +50,11 @@ class _Known(NamedTuple):
     begin: float
     end: float
     law: Any
-    fixed: tuple[Array, ...]
+    numbers: tuple[Array, ...]
     watched: list[tuple[object, str, Any]]
 
 
-_NOTHING = _Known(inf, -inf, None, (), [])
+_NOTHING = _Kernel(inf, -inf, None, (), [])
 
 
 class ControlLaw:
@@ -85,140 +85,154 @@ class ControlLaw:
         self.name, self.model, self.points, self.what = name, model, tuple(points), what
         self._references, self._settings, self._owners, self._text = references, settings, owners, text
         self._law: CompiledFunction | None = None
-        self._followed: tuple[Reference, ...] = ()
-        self._forms: list[type[Reference]] = []
+        self._followed: list[tuple[type[Reference], Reference]] = []
         self._sizes: list[int] = []
-        self._known = _NOTHING
+        self._kernel = _NOTHING
 
     def served(self, t: float | Array, q: Array, v: Array, out: Array | None = None) -> Array | None:
         """Joint forces (..., nv) in one state or a batch, at one time or at several of one interval; None where the
         kernel does not serve them directly.
         """
-        begin, end, law, fixed, watched = self._known
+        begin, end, law, numbers, watched = self._kernel
         if law is not None and (begin <= t < end if type(t) is float else begin == -end == -inf):
             for owner, name, value in watched:
                 if getattr(owner, name) is not value:
                     break
             else:
-                answer: Array | None = law.quick(out, t, q, v, *fixed)
-                return law.converted(out, t, q, v, *fixed) if answer is None else answer
+                torque: Array | None = law.quick(out, t, q, v, *numbers)
+                return law.converted(out, t, q, v, *numbers) if torque is None else torque
         times = np.asarray(t, dtype=np.float64)
-        found = self._now(float(times.min(initial=inf)))
-        if found is None or (times.ndim and not float(times.max(initial=-inf)) < found.end):
+        kernel = self._now(float(times.min(initial=inf)))
+        if kernel is None or (times.ndim and not float(times.max(initial=-inf)) < kernel.end):
             return None
-        served: Array | None = found.law.served(out, t, q, v, *found.fixed)
-        return served
+        return kernel.law.served(out, t, q, v, *kernel.numbers)
 
     def attempt(self, t: float, q: Array, v: Array) -> Array | None:
         """The same for one state, of checked arguments; None where there is no kernel, or the state is singular."""
-        found = self._now(t) if current_form() != "rolled" else None
-        if found is None:
+        kernel = self._now(t) if current_form() != "rolled" else None
+        if kernel is None:
             return None
-        (torque,), _, fine = found.law.attempt([np.array(t, dtype=np.float64), q, v, *found.fixed])
+        (torque,), _, fine = kernel.law.attempt([np.array(t, dtype=np.float64), q, v, *kernel.numbers])
         return torque if fine.all() else None
 
     def traced(self, t: Any, q: Any, v: Any) -> Array:
         """Joint forces while a function is traced: the law becomes a part of it. A singular state gives NaN."""
         moment = 0.0 if isinstance(t, TracedArray) else real(t)
-        found = self._now(moment)
-        if found is None:
+        kernel = self._now(moment)
+        if kernel is None:
             raise TracingError(f"{self.name}: t must be a finite time (s)")
-        if isinstance(t, TracedArray) and found[:2] != (-inf, inf):
+        if isinstance(t, TracedArray) and kernel[:2] != (-inf, inf):
             raise TracingError(
                 f"{self.name} follows a reference of several stretches of time, or of the user's own, which a traced "
                 f"time cannot choose; pass a reference of one stretch, or the time as a number"
             )
-        torque: Array = found.law(t, q, v, *found.fixed)
-        return torque
+        return kernel.law(t, q, v, *kernel.numbers)
 
     def attempts(self, t: Array, q: Array, v: Array) -> tuple[Array, NDArray[np.bool_]] | None:
         """The same for states (..., nq) and (..., nv) and times () or (...), and which of them are regular."""
-        found = self._now(0.0) if current_form() != "rolled" else None
-        if found is None:
+        kernel = self._now(0.0) if current_form() != "rolled" else None
+        if kernel is None:
             return None
-        law, (_, *settings) = found.law, found.fixed
-        moments, states = t.ravel(), (*q.shape[:-1],)
-        known = [form._stretches(one, moments) for form, one in zip(self._forms, self._followed, strict=True)]
-        codes = np.zeros(len(moments), dtype=np.intp)
-        for code in known:
-            if code is not None:
-                codes = codes * (1 + int(code.max())) + code
+        settings, moments = kernel.numbers[1:], t.ravel()
+        codes = self._stretches(moments)
         runs = np.concatenate([[0], 1 + np.flatnonzero(codes[1:] != codes[:-1]), [len(codes)]])
         in_runs = t.ndim == 1 and len(runs) - 1 <= _MOST_GROUPS
         _, firsts, groups = (None, runs[:-1], codes) if in_runs else np.unique(codes, True, True)
-        parts = [
-            np.concatenate([*(form._piece(one, at) for form, one in zip(self._forms, self._followed, strict=True)), []])
-            for at in moments[firsts].tolist()
-        ]
-        if any(part.size != sum(self._sizes) for part in parts):
+        pieces = [self._pieces(at) for at in moments[firsts].tolist()]
+        parts = [part for part in pieces if part is not None]
+        if len(parts) < len(pieces):
             return None
         if t.ndim and 1 < len(parts) <= _MOST_GROUPS:  # numbers that many states share are not copied for each
-            torques, fine = np.empty((*states, self.model.nv)), np.ones(states, dtype=bool)
-            for group, part in enumerate(parts):
-                which: Any = slice(*runs[group : group + 2]) if in_runs else (groups == group).reshape(t.shape)
-                given = (t[which], q[which], v[which], part, *settings)
-                if not in_runs or current_form() != "auto" or law.served(torques[which], *given) is None:
-                    (torques[which],), _, fine[which] = law.attempt(given)
-            return torques, fine
-        pieces = parts[0] if len(parts) == 1 else np.array(parts)[groups].reshape((*t.shape, -1))
-        (torques,), _, flat = law.attempt([t, q, v, pieces, *settings])
-        return torques, flat.reshape(states)
+            places = [slice(*run) for run in pairwise(runs)] if in_runs else groups.reshape(t.shape)
+            return self._in_groups(kernel.law, (t, q, v), places, parts, settings)
+        each = parts[0] if len(parts) == 1 else np.array(parts)[groups].reshape((*t.shape, -1))
+        (torques,), _, flat = kernel.law.attempt([t, q, v, each, *settings])
+        return torques, flat.reshape(q.shape[:-1])
 
-    def _now(self, t: float) -> _Known | None:
+    def _stretches(self, moments: Array) -> NDArray[np.intp]:
+        """A number for each time, equal for times at which all references have the same numbers."""
+        codes = np.zeros(len(moments), dtype=np.intp)
+        for form, one in self._followed:
+            code = form._stretches(one, moments)
+            if code is not None:
+                codes = codes * (1 + int(code.max())) + code
+        return codes
+
+    def _in_groups(
+        self,
+        law: CompiledFunction,
+        states: tuple[Array, Array, Array],
+        places: list[slice] | NDArray[np.intp],
+        parts: list[Array],
+        settings: tuple[Array, ...],
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Joint forces of states whose numbers of the references differ from group to group; which are regular."""
+        batch = states[1].shape[:-1]
+        torques, fine = np.empty((*batch, self.model.nv)), np.ones(batch, dtype=bool)
+        for group, part in enumerate(parts):
+            which: Any = places[group] if isinstance(places, list) else places == group
+            inputs = (*(each[which] for each in states), part, *settings)
+            direct = isinstance(which, slice) and current_form() == "auto"
+            if not direct or law.served(torques[which], *inputs) is None:
+                (torques[which],), _, fine[which] = law.attempt(inputs)
+        return torques, fine
+
+    def _now(self, t: float) -> _Kernel | None:
         """The kernel and its arguments at this time."""
         if not isfinite(t):
             return None
         places = [*self._references, *self._settings(), *self._owners]
         watched = [(owner, name, getattr(owner, name)) for owner, name in places]
-        followed = tuple(value for _, _, value in watched[: len(self._references)])
-        settings = [value for _, _, value in watched[len(followed) : len(watched) - len(self._owners)]]
+        values = [value for _, _, value in watched[: len(watched) - len(self._owners)]]
+        references, settings = values[: len(self._references)], values[len(self._references) :]
         law = self._law
-        if law is None or any(new is not old for new, old in zip(followed, self._followed, strict=True)):
-            law = self._made(followed, [np.asarray(each) for each in settings])
+        if law is None or any(new is not old for new, (_, old) in zip(references, self._followed, strict=True)):
+            law = self._made(references, [np.asarray(each) for each in settings])
         if [np.shape(each) for each in settings] != list(law.shapes.values())[_BEFORE_SETTINGS:]:
             return None
-        begin, end, _, fixed, _ = self._known
-        pieces = fixed[0] if fixed else np.empty(0)
-        if not begin <= t < end:
-            parts = [form._piece(one, t) for form, one in zip(self._forms, followed, strict=True)]
-            if [part.size for part in parts] != self._sizes:
+        begin, end, _, numbers, _ = self._kernel
+        if begin <= t < end:
+            pieces = numbers[0]
+        else:
+            new = self._pieces(t)
+            if new is None:
                 return None
-            spans = [form._holds(one, t) for form, one in zip(self._forms, followed, strict=True)]
-            pieces = np.concatenate([*parts, np.empty(0)])
-            begin, end = max(span[0] for span in spans), min(span[1] for span in spans)
-        self._known = found = _Known(begin, end, law, (pieces, *settings), watched)
-        return found
+            begins, ends = zip(*(form._holds(one, t) for form, one in self._followed), strict=True)
+            pieces, begin, end = new, max(begins), min(ends)
+        self._kernel = kernel = _Kernel(begin, end, law, (pieces, *settings), watched)
+        return kernel
 
-    def _made(self, followed: tuple[Reference, ...], settings: list[Array]) -> CompiledFunction:
+    def _pieces(self, t: float) -> Array | None:
+        """The numbers of all references at this time; None if one of them has others than those of the kernel."""
+        parts = [form._piece(one, t) for form, one in self._followed]
+        return np.concatenate([*parts, np.empty(0)]) if [part.size for part in parts] == self._sizes else None
+
+    def _made(self, references: list[Reference], settings: list[Array]) -> CompiledFunction:
         """The kernel for references of these kinds, and this number of settings."""
         from linkwork.compiled.law import law
 
         model = self.model
-        self._followed, self._forms = followed, [form_of(one) for one in followed]
-        self._sizes = [form._size(one) for form, one in zip(self._forms, followed, strict=True)]
-        self._known = _NOTHING
-        kinds = [form._kind(one) for form, one in zip(self._forms, followed, strict=True)]
+        self._followed = followed = [(form_of(one), one) for one in references]
+        self._sizes = sizes = [form._size(one) for form, one in followed]
+        self._kernel = _NOTHING
+        kinds = [form._kind(one) for form, one in followed]
         lengths = [each.size for each in settings]
-        shapes = {"t": (), "q": (model.nq,), "v": (model.nv,), "pieces": (sum(self._sizes),)}
+        shapes = {"t": (), "q": (model.nq,), "v": (model.nv,), "pieces": (sum(sizes),)}
         shapes |= {name: (length,) for name, length in zip(self._names(), lengths, strict=True)}
-        forms, sizes, text = self._forms, self._sizes, self._text
+        text = self._text
 
         def whole(t: Any, q: Any, v: Any, pieces: Any, **settings: Any) -> Any:
-            samples = [
-                form._sample(one, t, piece)
-                for form, one, piece in zip(forms, followed, _cut(pieces, sizes), strict=True)
-            ]
-            return text(q, v, samples, list(settings.values()))
+            parts = zip(followed, _cut(pieces, sizes), strict=True)
+            return text(q, v, [form._sample(one, t, part) for (form, one), part in parts], list(settings.values()))
 
-        known = model._memo.laws
+        laws = model._memo.laws
         key = (self.name, self.points, tuple(kinds), tuple(lengths), self.what)
-        if key not in known:
-            asked = as_frames(model, self.points)
-            frames = moved(asked.frames, asked.offsets)
-            known[key] = law(self.name, whole, shapes, [(model.nv,)], model, frames, kinds, lengths, *self.what)
-        found: CompiledFunction = known[key]
-        self._law = found
-        return found
+        if key not in laws:
+            at = as_frames(model, self.points)
+            frames = moved(at.frames, at.offsets)
+            laws[key] = law(self.name, whole, shapes, [(model.nv,)], model, frames, kinds, lengths, *self.what)
+        self._law = kernel = cast("CompiledFunction", laws[key])
+        return kernel
 
     def _names(self) -> list[str]:
         """Names of the settings in errors: "kp" of the controller, "task.kp" of a task, "task2.kp" of the next."""

@@ -156,13 +156,7 @@ class OperationalSpaceController(CompiledController):
         if not isinstance(posture, Posture | None):
             raise ArgumentError(f"posture must be an lw.control.Posture, not {shown(posture)}")
         if posture is not None:
-            springs = posture.kp
-            if posture.q is not None:
-                there = as_array(model, "q of the posture", "configuration", posture.q)
-                springs = 25.0 * mass_matrix(model, there).diagonal() if springs is None else springs
-            self._springs, self._damping = gains(
-                "the posture", 0.0 if springs is None else springs, posture.kd, model.nv
-            )
+            self._springs, self._damping = _posture_gains(model, posture)
         warn_of_motors("OperationalSpaceController", model, self._driven > 0.0)
 
     def _by_floats(self, t: float, q: Array, v: Array) -> Array:
@@ -279,18 +273,10 @@ class OperationalSpaceController(CompiledController):
     def _situation(self, q: Array, v: Array) -> Situation:
         model, points = self.model, self._points
         J = jacobian(model, q, points)
-        return Situation(
-            model,
-            q,
-            v,
-            forward_kinematics(model, q, self._places),
-            J,
-            force_responses(model, q, points),
-            jacobian_drift(model, q, v, points),
-            J @ v,
-            mass_matrix(model, q),
-            nonlinear_effects(model, q, v) + self._viscous * v,
-        )
+        places, responses = forward_kinematics(model, q, self._places), force_responses(model, q, points)
+        bias = nonlinear_effects(model, q, v) + self._viscous * v
+        drift, mass = jacobian_drift(model, q, v, points), mass_matrix(model, q)
+        return Situation(model, q, v, places, J, responses, drift, J @ v, mass, bias)
 
 
 def _between(numbers: Array, first: int, count: int) -> Array:
@@ -311,3 +297,12 @@ def _as_levels(levels: Sequence[Goal | Sequence[Goal]]) -> tuple[tuple[Goal, ...
                 )
         result.append(level)
     return tuple(result)
+
+
+def _posture_gains(model: Model, posture: Posture) -> tuple[Array, Array]:
+    """Stiffness and damping of a posture; without the user's own, stiffness by the mass matrix there."""
+    springs = posture.kp
+    if posture.q is not None:
+        there = as_array(model, "q of the posture", "configuration", posture.q)
+        springs = 25.0 * mass_matrix(model, there).diagonal() if springs is None else springs
+    return gains("the posture", 0.0 if springs is None else springs, posture.kd, model.nv)

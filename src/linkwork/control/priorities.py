@@ -102,31 +102,40 @@ def regular_forces(mobility: Array, right: Array, sizes: Sequence[int], handling
     state, such as those out of the plane of a planar leg, are dropped like any singular direction.
     """
     A, b = numbers(mobility).tolist(), numbers(right).tolist()
-    units: list[Scalar] = []
-    for k in range(0, len(b), 3):
-        mean = total(A[i][i] for i in range(k, k + 3)) / 3.0
-        units += [1.0 / sqrt(where_less(0.0, mean, mean, 1.0))] * 3
-    moved = [not isinstance(A[k][k], float) or A[k][k] > 0.0 for k in range(len(b))]
+    mobilities = [A[k][k] for k in range(len(b))]
+    units = _units(mobilities)
+    moved = [not isinstance(x, float) or x > 0.0 for x in mobilities]
     rows = [k for k in range(len(b)) if moved[k]]
-    scaled = [[A[r][c] * (units[r] * units[c]) for c in rows[: i + 1]] for i, r in enumerate(rows)]
-    factor = Factor.of_matrix(scaled)
+    factor = Factor.of_matrix([[A[r][c] * (units[r] * units[c]) for c in rows[: i + 1]] for i, r in enumerate(rows)])
     sound: Scalar = 0.0 if handling != "raise" or all(moved) else nan
     first = place = 0
     for size in sizes:
         count = sum(moved[place : place + size])
         pivots = factor.inverse_pivots[first : first + count]
-        own = Factor([row[first:] for row in factor.lower[first : first + count]], pivots)
-        columns = [own.forward(unit(k, count)) for k in range(count)]
-        trace = total([0.0, *(x * x * d for column in columns for x, d in zip(column, pivots, strict=True))])
+        trace = _trace_of_inverse(Factor([row[first:] for row in factor.lower[first : first + count]], pivots))
         for pivot in pivots:
             sound = where_less(0.0, pivot, sound, nan)
         sound = where_less(trace * threshold, 1.0, sound, nan)
         first, place = first + count, place + size
-    found = factor.solve([b[r] * units[r] for r in rows])
     forces: list[Scalar] = [0.0] * len(b)
-    for r, force in zip(rows, found, strict=True):
+    for r, force in zip(rows, factor.solve([b[r] * units[r] for r in rows]), strict=True):
         forces[r] = force * units[r]
     return array_of([forces[0] + sound, *forces[1:]])
+
+
+def _units(mobilities: list[Scalar]) -> list[Scalar]:
+    """Units in which the mean mobility of each point's three translations, and three rotations, is 1."""
+    units: list[Scalar] = []
+    for k in range(0, len(mobilities), 3):
+        mean = total(mobilities[k : k + 3]) / 3.0
+        units += [1.0 / sqrt(where_less(0.0, mean, mean, 1.0))] * 3
+    return units
+
+
+def _trace_of_inverse(factor: Factor) -> Scalar:
+    pivots = factor.inverse_pivots
+    columns = [factor.forward(unit(k, len(pivots))) for k in range(len(pivots))]
+    return total([0.0, *(x * x * d for column in columns for x, d in zip(column, pivots, strict=True))])
 
 
 @lru_cache

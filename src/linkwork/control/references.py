@@ -142,8 +142,7 @@ class _Path(Reference):
         return self._sample(t, self._piece(t))
 
     def _piece(self, t: float) -> Array:
-        row: Array = self._rows[self._stretch(t)]
-        return row
+        return self._rows[self._stretch(t)]
 
     def _holds(self, t: float) -> tuple[float, float]:
         return -inf, inf

@@ -64,8 +64,7 @@ def scalars(array: Array) -> Any:
 def array_of(rows: Any) -> Array:
     """An array of such elements."""
     made = np.array(rows)
-    found: Array = traced(made) if made.dtype == object else made
-    return found
+    return traced(made) if made.dtype == object else made
 
 
 def angular_motion(c: Triple, rate: Triple, second: Triple) -> tuple[Triple, Triple]:

@@ -23,7 +23,7 @@ from linkwork.arguments import choice
 from linkwork.batches import Given, as_out, spread
 from linkwork.compiled.arrays import is_traced, numbers
 from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given, check_finite
-from linkwork.dynamics.call import call, keep_route
+from linkwork.dynamics.call import call
 from linkwork.dynamics.dynamics import forward_dynamics, gravity_torques
 from linkwork.dynamics.inversion import inverted, triples
 from linkwork.dynamics.operational import chosen
@@ -194,19 +194,13 @@ class Answer:
         if rows and (nv + rows) * rows * rows <= _MOST_PRODUCTS:
             self.law = self._kept_law()
 
-    def quick(self, asked: tuple[Any, ...], out: Any, *values: Any, fixed: Sequence[Array] = ()) -> Any:
-        """The array or arrays for plain arguments that compiled code serves; None otherwise. ``asked`` is the public
-        function that was called, and its choices, which determine the ``fixed`` arguments.
-        """
-        law, others = self.law, (*fixed, *self.fixed)
+    def served(self, out: Any, *values: Any) -> Any:
+        """The array or arrays that compiled code serves; None otherwise."""
+        law = self.law
         if law is None:
             return None
-        answer = law.quick(out, *values, *others)
-        if answer is None:
-            return law.converted(out, *values, *others)
-        arguments, table = (*(None for _ in values), *others), self.asked.model._memo.quick
-        keep_route(asked[0], table, values, asked[1:], law.holder, arguments)
-        return answer
+        answer = law.quick(out, *values, *self.fixed)
+        return law.converted(out, *values, *self.fixed) if answer is None else answer
 
     def __call__(
         self, values: Sequence[ArrayLike], out: tuple[Array, ...] | None = None, pseudo_inverse: bool = False

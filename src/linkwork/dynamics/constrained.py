@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 METHODS = ("articulated_body", *CLOSING)
 
 
-@call.routed("q", "v", "tau", "f_ext", choices=("stabilisation", "proximal", "method"), objects=("constraints",))
 def constrained_dynamics(
     model: Model,
     q: ArrayLike,
@@ -110,13 +109,9 @@ def constrained_dynamics(
             raise ArgumentError("time_constant is called stabilisation now; pass the new name alone")
         old_name("time_constant", "stabilisation")
         stabilisation = time_constant
-    asked = (constrained_dynamics, stabilisation, proximal, method, constraints)
-    return _found((method, None), asked, held_by(model, constraints), q, v, tau, f_ext, stabilisation, proximal, out)
+    return _found((method, None), held_by(model, constraints), q, v, tau, f_ext, stabilisation, proximal, out)
 
 
-@call.routed(
-    "q", "v", "tau", "f_ext", choices=("stabilisation", "proximal", "method", "frame"), objects=("constraints",)
-)
 def constrained_dynamics_and_reactions(
     model: Model,
     q: ArrayLike,
@@ -169,11 +164,10 @@ def constrained_dynamics_and_reactions(
         [[[0.0, 0.0, 10.0, 0.0, 0.0, 0.0]], [[0.0, 0.0, 10.0, 0.0, 0.0, 0.0]]]
     """
     held = held_by(model, constraints)
-    asked = (constrained_dynamics_and_reactions, stabilisation, proximal, method, frame, constraints)
     if isinstance(frame, str) and frame in FRAMES:
-        return _found((method, frame), asked, held, q, v, tau, f_ext, stabilisation, proximal, out)
+        return _found((method, frame), held, q, v, tau, f_ext, stabilisation, proximal, out)
     is_frame(model, frame)
-    found = _found((method, "world"), (), held, q, v, tau, f_ext, stabilisation, proximal, None)
+    found = _found((method, "world"), held, q, v, tau, f_ext, stabilisation, proximal, None)
     return seen_from(frame, model, q, out, *found, apart={"q": q, "v": v, "tau": tau, "f_ext": f_ext})
 
 
@@ -182,21 +176,24 @@ Way = tuple[str, str | None]
 
 
 def _found(
-    way: Way, asked: tuple[Any, ...], held: HeldBy, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
-    f_ext: ArrayLike | None, stabilisation: float | None, proximal: float, out: Any,
+    way: Way, held: HeldBy, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None,
+    stabilisation: float | None, proximal: float, out: Any,
 ) -> Any:  # fmt: skip
-    """The results; ``asked`` is the public function that was called, and its choices."""
+    """The results."""
     if not isinstance(way[0], str) or way[0] not in METHODS:
         choice("method", way[0], METHODS)
+    values = (q, v, tau) if f_ext is None else (q, v, tau, f_ext)
+    choices = (way[0], way[1], f_ext is None, stabilisation, type(stabilisation), proximal, type(proximal))
+    answer = call.recall(held.quick, choices, out, *values)
+    if answer is not None:
+        return answer
     settings = held.settings(stabilisation, proximal)
     law = held.laws.get((way, f_ext is not None, stabilisation is not None, bool(settings[2])))
     if law is not None:
-        values, fixed = (q, v, tau) if f_ext is None else (q, v, tau, f_ext), (held.placements, settings)
+        fixed = held.placements, settings
         answer = law.quick(out, *values, *fixed)
         if answer is not None:
-            if asked:
-                arguments, table, own = (*(None for _ in values), *fixed), held.model._memo.quick, held.constraints
-                call.keep_route(asked[0], table, values, asked[1:], law.holder, arguments, None, *own)
+            call.remember(held.quick, choices, law.quick, fixed)
             return answer
         answer = law.converted(out, *values, *fixed)
         if answer is not None:

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
     from linkwork.engine.ir.program import Program
 
+_NAME = "constrained_dynamics_derivatives"
 MOST_WHOLE = 9
 """Degrees of freedom up to which one kernel is compiled: compile time grows faster than their square."""
 
@@ -59,7 +60,6 @@ MOST_CHAINED = 70
 """
 
 
-@call.routed("q", "v", "tau", "f_ext", choices=("stabilisation", "proximal"), objects=("constraints",))
 def constrained_dynamics_derivatives(
     model: Model,
     q: ArrayLike,
@@ -102,18 +102,18 @@ def constrained_dynamics_derivatives(
         >>> bool(abs(found.da_dtau[1] - 2.0 * found.da_dtau[0]).max() < 1e-12)
         True
     """
-    held = held_by(model, constraints)
+    held, values = held_by(model, constraints), (q, v, tau) if f_ext is None else (q, v, tau, f_ext)
+    choices = _NAME, f_ext is None, stabilisation, type(stabilisation), proximal, type(proximal)
+    answer = call.recall(held.quick, choices, out, *values)
+    if answer is not None:
+        return ConstrainedDerivatives._make(answer)
     settings = held.settings(stabilisation, proximal)
     if not settings[2] and _is_compiled(held):  # for redundant constraints Python looks at the rank
         kernel = _kernel(held, f_ext is not None, stabilisation is not None)
-        values, fixed = (q, v, tau) if f_ext is None else (q, v, tau, f_ext), (held.placements, settings)
+        fixed = held.placements, settings
         answer = kernel.quick(out, *values, *fixed)
         if answer is not None:
-            arguments, table = (*(None for _ in values), *fixed), model._memo.quick
-            call.keep_route(
-                constrained_dynamics_derivatives, table, values, (stabilisation, proximal, constraints), kernel.holder,
-                arguments, call.tuples(ConstrainedDerivatives), *held.constraints,
-            )  # fmt: skip
+            call.remember(held.quick, choices, kernel.quick, fixed)
             return ConstrainedDerivatives(*answer)
         answer = kernel.converted(out, *values, *fixed)
         if answer is not None:

@@ -38,7 +38,6 @@ _NOTHING = 1e-8
 """Missing forces up to this fraction of the largest joint force count as rounding."""
 
 
-@call.routed("q", "v", "a", "f_ext", objects=("constraints",))
 def constrained_inverse_dynamics(
     model: Model,
     q: ArrayLike,
@@ -85,17 +84,19 @@ def constrained_inverse_dynamics(
         >>> tau, wrenches.round(12) + 0.0
         (array([0., 0., 0., 0., 0., 0.]), array([[ 0.,  0., 20.,  0.,  0.,  0.]]))
     """
-    held = held_by(model, constraints)
+    held, values = held_by(model, constraints), (q, v, a) if f_ext is None else (q, v, a, f_ext)
+    answer: tuple[Array, Array] | None
+    if actuated is None:
+        answer = call.recall(held.quick, (_NAME, f_ext is None), out, *values)
+        if answer is not None:
+            return answer
     mask = None if actuated is None else _mask(model, actuated)
     law = held.laws.get((_NAME, mask, f_ext is not None))
     if law is not None:
-        values = (q, v, a) if f_ext is None else (q, v, a, f_ext)
-        answer: tuple[Array, Array] | None = law.quick(out, *values, held.placements)
+        answer = law.quick(out, *values, held.placements)
         if answer is not None:
             if mask is None:
-                arguments, table = (*(None for _ in values), held.placements), model._memo.quick
-                asked, own = constrained_inverse_dynamics, held.constraints
-                call.keep_route(asked, table, values, [constraints], law.holder, arguments, None, *own)
+                call.remember(held.quick, (_NAME, f_ext is None), law.quick, (held.placements,))
             return answer
         answer = law.converted(out, *values, held.placements)
         if answer is not None:

@@ -23,7 +23,6 @@ _VELOCITY, _ACCELERATION = (
 )
 
 
-@call.public("inverse_dynamics_derivatives")
 def inverse_dynamics_derivatives(
     model: Model,
     q: ArrayLike,
@@ -58,7 +57,6 @@ def inverse_dynamics_derivatives(
     return call.every("inverse_dynamics_derivatives", model, out, q, v, a, f_ext)
 
 
-@call.public("forward_dynamics_derivatives")
 def forward_dynamics_derivatives(
     model: Model,
     q: ArrayLike,
@@ -97,7 +95,6 @@ def forward_dynamics_derivatives(
     return call.every("forward_dynamics_derivatives", model, out, q, v, tau, f_ext)
 
 
-@call.public("mass_matrix_inverse")
 def mass_matrix_inverse(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
     """The inverse of the joint-space mass matrix, by articulated-body inertias; M itself is never formed.
 
@@ -122,7 +119,6 @@ def mass_matrix_inverse(model: Model, q: ArrayLike, *, out: Array | None = None)
     return call.every("mass_matrix_inverse", model, out, q)
 
 
-@call.public("torque_regressor")
 def torque_regressor(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, out: Array | None = None) -> Array:
     """The regressor Y of joint forces: tau = Y π + armature · a for the inertial parameters π, without external forces.
 
@@ -148,7 +144,6 @@ def torque_regressor(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, 
     return call.every("torque_regressor", model, out, q, v, a)
 
 
-@call.public("momentum_derivatives")
 def momentum_derivatives(model: Model, q: ArrayLike, v: ArrayLike, *, out: Two | None = None) -> Two:
     """The derivatives of ``lw.momentum`` with respect to q and v; the second is the centroidal momentum matrix.
 
@@ -173,7 +168,6 @@ def momentum_derivatives(model: Model, q: ArrayLike, v: ArrayLike, *, out: Two |
     return call.every("momentum_derivatives", model, out, q, v)
 
 
-@call.public(_VELOCITY, "reference")
 def frame_velocity_derivatives(
     model: Model,
     q: ArrayLike,
@@ -208,7 +202,6 @@ def frame_velocity_derivatives(
     return call.every_frames(name, model, frames, out, q, v)
 
 
-@call.public(_ACCELERATION, "reference")
 def frame_acceleration_derivatives(
     model: Model,
     q: ArrayLike,

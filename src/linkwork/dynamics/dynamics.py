@@ -18,7 +18,6 @@ from linkwork.spatial import ArticulatedInertia
 _METHODS = (*FORWARD_DYNAMICS, "assembly", *CHAIN_METHODS, *STUDIES)
 
 
-@call.public("inverse_dynamics", further=call.PARAMETERS)
 def inverse_dynamics(
     model: Model,
     q: ArrayLike,
@@ -67,16 +66,11 @@ def inverse_dynamics(
         array([-4.905])
     """
     if not (inertias is armature is damping is friction is placements is None):
-        given = {"inertias": inertias, "armature": armature, "damping": damping, "friction": friction}
-        state = {"q": q, "v": v, "a": a, "f_ext": f_ext}
-        check_model(model)
-        from linkwork.dynamics.varied import with_parameters  # imported late
-
-        return with_parameters("inverse_dynamics", model, state, {**given, "placements": placements}, out=out)
+        data = inertias, armature, damping, friction, placements
+        return _with("inverse_dynamics", _METHODS[0], model, q, v, a, f_ext, *data, out)
     return call.every("inverse_dynamics", model, out, q, v, a, f_ext)
 
 
-@call.public("nonlinear_effects")
 def nonlinear_effects(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
     """The bias forces C(q, v) v + g(q): inverse dynamics at zero acceleration, without external forces.
 
@@ -98,7 +92,6 @@ def nonlinear_effects(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | 
     return call.every("nonlinear_effects", model, out, q, v)
 
 
-@call.public("gravity_torques")
 def gravity_torques(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
     """The joint forces g(q) that hold the mechanism at rest against gravity.
 
@@ -120,7 +113,6 @@ def gravity_torques(model: Model, q: ArrayLike, *, out: Array | None = None) -> 
     return call.every("gravity_torques", model, out, q)
 
 
-@call.public("mass_matrix")
 def mass_matrix(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
     """The joint-space mass matrix M(q), by the composite-rigid-body algorithm; rotor inertias are included.
 
@@ -142,7 +134,6 @@ def mass_matrix(model: Model, q: ArrayLike, *, out: Array | None = None) -> Arra
     return call.every("mass_matrix", model, out, q)
 
 
-@call.public({method: method for method in _METHODS}, "method", further=call.PARAMETERS)
 def forward_dynamics(
     model: Model,
     q: ArrayLike,
@@ -221,15 +212,16 @@ def forward_dynamics(
     if not isinstance(method, str) or method not in _METHODS:
         choice("method", method, _METHODS)
     if not (inertias is armature is damping is friction is placements is None):
-        given = {"inertias": inertias, "armature": armature, "damping": damping, "friction": friction}
-        state = {"q": q, "v": v, "tau": tau, "f_ext": f_ext}
         check_model(model)
         for name, value in (("main_chain", main_chain), ("i_x", i_x)):
             if value is not None:
                 raise ArgumentError(f"{name} does not go with parameters as data (inertias, placements, ...)")
-        from linkwork.dynamics.varied import with_parameters  # imported late
-
-        return with_parameters("forward_dynamics", model, state, {**given, "placements": placements}, method, out)
+        data = inertias, armature, damping, friction, placements
+        return _with("forward_dynamics", method, model, q, v, tau, f_ext, *data, out)
+    if main_chain is i_x is None:
+        answer: Array | None = call.served(method, model, out, q, v, tau, f_ext)
+        if answer is not None:
+            return answer
     check_model(model)
     check_inertias(method, model)
     if main_chain is not None and method not in CHAIN_METHODS:
@@ -245,6 +237,27 @@ def forward_dynamics(
     return call.every(method, model, out, q, v, tau, f_ext)
 
 
+def _with(
+    name: str, method: str, model: Model, q: ArrayLike, v: ArrayLike, third: ArrayLike, f_ext: ArrayLike | None,
+    inertias: ArrayLike | None, armature: ArrayLike | None, damping: ArrayLike | None, friction: ArrayLike | None,
+    placements: ArrayLike | None, out: Array | None,
+) -> Array:  # fmt: skip
+    """Inverse or forward dynamics with parameters as data; ``third`` is a or tau."""
+    check_model(model)
+    choices = (
+        name, method, f_ext is None, inertias is None, armature is None, damping is None, friction is None,
+        placements is None,
+    )  # fmt: skip
+    given = (q, v, third, f_ext, inertias, armature, damping, friction, placements)
+    values = [value for value in given if value is not None]
+    answer: Array | None = call.recall(model._memo.quick, choices, out, *values)
+    if answer is not None:
+        return answer
+    from linkwork.dynamics.varied import with_parameters  # imported late
+
+    return with_parameters(choices, model, given, out)
+
+
 def _matrices(model: Model, i_x: ArrayLike) -> list[ArticulatedInertia]:
     """The matrix I_X of each body."""
     bodies = len(model.bodies)
@@ -258,7 +271,6 @@ def _matrices(model: Model, i_x: ArrayLike) -> list[ArticulatedInertia]:
     return [ArticulatedInertia.from_rows(matrix.tolist()) for matrix in each]
 
 
-@call.public("energy")
 def energy(model: Model, q: ArrayLike, v: ArrayLike, *, out: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
     """Kinetic and potential energy.
 
@@ -284,7 +296,6 @@ def energy(model: Model, q: ArrayLike, v: ArrayLike, *, out: tuple[Array, Array]
     return call.every("energy", model, out, q, v)
 
 
-@call.public("momentum")
 def momentum(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
     """The total momentum about the centre of mass, in the world's axes (centroidal momentum).
 
@@ -307,7 +318,6 @@ def momentum(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | None = No
     return call.every("momentum", model, out, q, v)
 
 
-@call.public("centre_of_mass")
 def centre_of_mass(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
     """The position of the mechanism's centre of mass.
 

@@ -307,9 +307,10 @@ def shown_constraint(constraint: Constraint) -> str:
 
 def held_by(model: Model, constraints: Sequence[Constraint] | Constraint) -> HeldBy:
     """The ``HeldBy`` of a model and its constraints, cached with the model."""
-    check_model(model)
-    if type(constraints) in (list, tuple):  # other iterables may be infinite
-        found: HeldBy | None = model._memo.held.get(tuple(map(id, constraints)))  # type: ignore[arg-type]
+    if not isinstance(model, Model):
+        check_model(model)
+    if type(constraints) is list or type(constraints) is tuple:  # other iterables may be infinite
+        found: HeldBy | None = model._memo.held.get(tuple(map(id, constraints)))
         if found is not None:
             return found
     listed, known = as_constraints(constraints), model._memo.held

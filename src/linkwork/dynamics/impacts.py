@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 _NAME = "impact"
 
 
-@call.routed("q", "v", choices=("proximal",), objects=("constraints",))
 def impact(
     model: Model,
     q: ArrayLike,
@@ -76,16 +75,18 @@ def impact(
         >>> v.round(12), impulses[0, :3].round(12) + 0.0
         (array([1.5, 1.5]), array([-3.,  0.,  0.]))
     """
-    held = held_by(model, constraints)
+    held, choices = held_by(model, constraints), (_NAME, proximal, type(proximal))
+    answer: tuple[Array, Array] | None = call.recall(held.quick, choices, out, q, v)
+    if answer is not None:
+        return answer
     settings = held.settings(None, proximal)
     damped = bool(settings[2])
     law = held.laws.get((_NAME, damped))
     if law is not None:
         fixed = held.placements, settings
-        answer: tuple[Array, Array] | None = law.quick(out, q, v, *fixed)
+        answer = law.quick(out, q, v, *fixed)
         if answer is not None:
-            table, choices = model._memo.quick, (proximal, constraints)
-            call.keep_route(impact, table, (q, v), choices, law.holder, (None, None, *fixed), None, *held.constraints)
+            call.remember(held.quick, choices, law.quick, fixed)
             return answer
         answer = law.converted(out, q, v, *fixed)
         if answer is not None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwork.arguments import array, integer, memory_for, positive, several, switch
-from linkwork.batches import broadcast, spread
+from linkwork.batches import Given, broadcast, spread
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian, neutral
@@ -110,39 +110,50 @@ def inverse_kinematics(
     fixed = [*problem.fixed(kept, 2.0 * problem.length, again, begin is None), problem.weights(weights), reach]
     inside = any(map(is_traced, (targets, q0, posture)))  # called in a function that is being traced
     aims = (_traced_targets if inside else _as_targets)(targets, len(asked.frames))
-    near = [problem.middle(kept) if begin is None else begin, *([] if posture is None else [posture])]
-    names = [("q0" if q0 is not None or posture is None else "posture", "configuration"), ("posture", "configuration")]
-    given, leading = as_given(model, names[: len(near)], near)
+    near = [("q0", q0), ("posture", posture)] if q0 is not None or posture is None else [("posture", posture)] * 2
+    starts, leading = _starts(model, [(name, x) for name, x in near if x is not None] or [("q0", problem.middle(kept))])
     if inside:
-        return _traced(problem, [each[0] for each in given if each is not None], fixed, aims, kept)
+        return _traced(problem, [start for start, _ in starts], fixed, aims, kept)
     batch = broadcast(["targets", "configurations"], [aims.shape[:-3], leading])
     count = prod(batch)
-    groups = len(reach)
     with memory_for("targets and configurations", (count, 4 * model.nq + 18 * len(asked.frames))):
-        starts = [each for each in given if each is not None]
         if kept and begin is not None:  # a posture may be outside the limits
             (q, axes), following = starts[0], problem.coordinates.followers
             starts[0] = within_limits(model, q) if q0 is None else begun_within(model, "q0", q, following), axes
         own = [spread(*each, batch).reshape((count, model.nq)) for each in starts]
         aims = spread(aims, 3, batch).reshape((count, *aims.shape[-3:]))
-        q, lengths, total = np.empty((count, model.nq)), np.empty((count, groups)), np.empty(count)
-    for first in range(0, count, _SLICE):
-        part = slice(first, min(first + _SLICE, count))
-        q[part], lengths[part], total[part] = problem.solved(
-            own[0][part], *fixed, *(x[part] for x in own[1:]), aims[part]
-        )
-    lost = np.flatnonzero(np.isnan(lengths).any(axis=-1))
-    if lost.size:
-        forward_kinematics(model, own[0][lost[0]], frames)  # raises an error if the configuration is invalid
-        raise SingularError(f"inverse_kinematics: the numbers of target {lost[0]} overflow; begin with smaller ones")
+        results = np.empty((count, model.nq)), np.empty((count, len(reach))), np.empty(count)
+    q, lengths, iterations = _in_slices(problem, own, fixed, aims, results)
     error = np.zeros((count, 2 * len(asked.frames)))
     error[:, problem.places] = lengths
     return IKResult(
         q.reshape((*batch, model.nq)),
         error.reshape((*batch, len(asked.frames), 2)),
         (lengths <= reach).all(axis=-1).reshape(batch),
-        total.astype(np.int64).reshape(batch),
+        iterations.astype(np.int64).reshape(batch),
     )
+
+
+def _starts(model: Model, near: list[tuple[str, ArrayLike]]) -> tuple[list[Given], tuple[int, ...]]:
+    """Configurations by the names of their arguments, checked, and the leading axes of all."""
+    pairs, leading = as_given(model, [(name, "configuration") for name, _ in near], [q for _, q in near])
+    return [pair for pair in pairs if pair is not None], leading
+
+
+def _in_slices(
+    problem: FramesToTargets, own: list[Array], fixed: list[Array], aims: Array, results: tuple[Array, Array, Array]
+) -> tuple[Array, Array, Array]:
+    """Configurations, lengths of residuals and iterations of all targets, some at a time."""
+    for first in range(0, len(aims), _SLICE):
+        part = slice(first, first + _SLICE)
+        solution = problem.solved(own[0][part], *fixed, *(x[part] for x in own[1:]), aims[part])
+        for result, rows in zip(results, solution, strict=True):
+            result[part] = rows
+    lost = np.flatnonzero(np.isnan(results[1]).any(axis=-1))
+    if lost.size:
+        forward_kinematics(problem.model, own[0][lost[0]], problem.asked.points)  # raises one for invalid quaternions
+        raise SingularError(f"inverse_kinematics: the numbers of target {lost[0]} overflow; begin with smaller ones")
+    return results
 
 
 def _as_targets(value: Any, count: int) -> Array:

@@ -12,7 +12,7 @@ from linkwork.algorithms import REFERENCES
 from linkwork.arguments import choice, integer, is_integer, memory_for
 from linkwork.batches import put_into
 from linkwork.dynamics import call
-from linkwork.dynamics.arguments import Array, Frames, as_frames, check_model
+from linkwork.dynamics.arguments import Array, Frames, check_model
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model
 
@@ -86,7 +86,6 @@ def random_state(
     return put_into(out, q, generator.normal(size=(*batch, model.nv)))
 
 
-@call.public("integrate")
 def integrate(model: Model, q: ArrayLike, dv: ArrayLike, *, out: Array | None = None) -> Array:
     """q ⊕ dv: the configuration reached from q at constant joint velocity in unit time, exact on the manifold.
 
@@ -107,7 +106,6 @@ def integrate(model: Model, q: ArrayLike, dv: ArrayLike, *, out: Array | None = 
     return call.every("integrate", model, out, q, dv)
 
 
-@call.public("difference")
 def difference(model: Model, q0: ArrayLike, q1: ArrayLike, *, out: Array | None = None) -> Array:
     """q1 ⊖ q0: the constant joint velocity that leads from q0 to q1 in unit time; the inverse of ``integrate``.
 
@@ -128,7 +126,6 @@ def difference(model: Model, q0: ArrayLike, q1: ArrayLike, *, out: Array | None 
     return call.every("difference", model, out, q0, q1)
 
 
-@call.public("frame_placements")
 def forward_kinematics(model: Model, q: ArrayLike, frames: Frames, *, out: Array | None = None) -> Array:
     """The placements of frames in the world.
 
@@ -150,7 +147,6 @@ def forward_kinematics(model: Model, q: ArrayLike, frames: Frames, *, out: Array
     return call.every_frames("frame_placements", model, frames, out, q)
 
 
-@call.public(_JACOBIAN, "reference")
 def jacobian(
     model: Model, q: ArrayLike, frames: Frames, reference: str = "local", *, out: Array | None = None
 ) -> Array:
@@ -180,7 +176,6 @@ def jacobian(
     return call.every_frames(name, model, frames, out, q)
 
 
-@call.public(_DRIFT, "reference")
 def jacobian_drift(
     model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, reference: str = "local", *, out: Array | None = None
 ) -> Array:
@@ -209,7 +204,6 @@ def jacobian_drift(
     return call.every_frames(name, model, frames, out, q, v)
 
 
-@call.public(_VELOCITY, "reference")
 def frame_velocity(
     model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, reference: str = "local", *, out: Array | None = None
 ) -> Array:
@@ -233,11 +227,9 @@ def frame_velocity(
         array([0., 3., 0., 0., 0., 3.])
     """
     name = _VELOCITY[choice("reference", reference, REFERENCES)]
-    _check_poses(model, frames, "frame_velocity")
-    return call.every_frames(name, model, frames, out, q, v)
+    return call.every_frames(name, model, frames, out, q, v, poses="frame_velocity")
 
 
-@call.public(_ACCELERATION, "reference")
 def frame_acceleration(
     model: Model,
     q: ArrayLike,
@@ -269,8 +261,7 @@ def frame_acceleration(
         array([-9.,  2.,  0.])
     """
     name = _ACCELERATION[choice("reference", reference, REFERENCES)]
-    _check_poses(model, frames, "frame_acceleration")
-    return call.every_frames(name, model, frames, out, q, v, a)
+    return call.every_frames(name, model, frames, out, q, v, a, poses="frame_acceleration")
 
 
 def _generator(rng: Any) -> np.random.Generator:
@@ -289,12 +280,3 @@ def _shape(shape: Any) -> tuple[int, ...]:
     if not isinstance(listed, list | tuple):
         raise ArgumentError(f"shape must be an integer or several of these, not {shown(shape)}")
     return tuple(integer("shape", length, 0) for length in listed)
-
-
-def _check_poses(model: Model, frames: Frames, function: str) -> None:
-    """Check that every frame asks for all six rows."""
-    for point in as_frames(model, frames).points:
-        if point.axes != "pose":
-            raise ArgumentError(
-                f"{function} gives six numbers a frame; point on {point.frame!r} asks for {point.axes!r}"
-            )

@@ -13,7 +13,7 @@ from linkwork.arguments import array, choice, memory_for
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.dynamics import call
-from linkwork.dynamics.arguments import Array, Asked, as_array, as_frames, check_model
+from linkwork.dynamics.arguments import Array, Asked, as_array, as_frames
 from linkwork.dynamics.inversion import MOST_POINTS
 from linkwork.dynamics.kinematics import forward_kinematics
 from linkwork.engine.mode import current_form
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
 
 
-@call.routed("q", choices=("reference",), mapping="wrenches")
 def external_wrench(
     model: Model,
     q: ArrayLike,
@@ -62,18 +61,19 @@ def external_wrench(
         >>> lw.inverse_dynamics(arm, [0, 0], [0, 0], [0, 0], f_ext) - lw.gravity_torques(arm, [0, 0])
         array([-58.86, -29.43])
     """
-    check_model(model)
-    choice("reference", reference, REFERENCES)
-    if not isinstance(wrenches, Mapping):
+    if type(wrenches) is not dict and not isinstance(wrenches, Mapping):
         raise ArgumentError(f'wrenches must be a dict, as in {{"hand": [0, 0, -10, 0, 0, 0]}}, not {shown(wrenches)}')
-    asked = as_frames(model, tuple(wrenches))
+    asked, values = as_frames(model, tuple(wrenches)), tuple(wrenches.values())
+    choices = "external_wrench", reference, type(reference)
+    answer: Array | None = call.recall(asked.quick, choices, out, q, *values)
+    if answer is not None:
+        return answer
+    choice("reference", reference, REFERENCES)
     law, fixed = _law(asked, reference), (np.array(asked.offsets),) if asked.offsets else ()
     if law is not None:
-        values = tuple(wrenches.values())
-        answer: Array | None = law.quick(out, q, *values, *fixed)
+        answer = law.quick(out, q, *values, *fixed)
         if answer is not None:
-            arguments = (None, *(None for _ in values), *fixed)
-            call.keep_route(external_wrench, model._memo.quick, (q,), (reference, wrenches), law.holder, arguments)
+            call.remember(asked.quick, choices, law.quick, fixed)
             return answer
         answer = law.converted(out, q, *values, *fixed)
         if answer is not None:

@@ -14,13 +14,13 @@ from linkwork.engine.mode import current_form
 from linkwork.errors import SingularError
 from linkwork.model.model import Model
 
+_NAME = "operational_inertia"
 _AUTO = "auto"
 METHODS = (*OPERATIONAL, _AUTO)
 _INVERSES = {method: f"operational/{method}" for method in OPERATIONAL}
 _INERTIAS = {method: f"operational_inertia/{method}" for method in OPERATIONAL}
 
 
-@call.public(_INVERSES, "method")
 def operational_inertia_inverse(
     model: Model, q: ArrayLike, frames: Frames, method: str = "auto", *, out: Array | None = None
 ) -> Array:
@@ -52,13 +52,9 @@ def operational_inertia_inverse(
                [0. , 0. , 0. ],
                [0. , 0. , 0. ]])
     """
-    known = chosen(as_frames(model, frames), method)
-    if known != method:
-        return operational_inertia_inverse(model, q, frames, known, out=out)
-    return call.every_frames(_INVERSES[method], model, frames, out, q)
+    return call.every_frames(_INVERSES[chosen(as_frames(model, frames), method)], model, frames, out, q)
 
 
-@call.routed("q", choices=("frames", "method", "damping"))
 def operational_inertia(
     model: Model,
     q: ArrayLike,
@@ -98,7 +94,11 @@ def operational_inertia(
                [0., 1., 0.],
                [0., 0., 0.]])
     """
-    asked, choices = as_frames(model, frames), (frames, method, damping)
+    asked, choices = as_frames(model, frames), (_NAME, method, type(method), damping, type(damping))
+    if pseudo_inverse is False:
+        answer: Array | None = call.recall(asked.quick, choices, out, q)
+        if answer is not None:
+            return answer
     method = chosen(asked, method)
     damping = as_damping(damping)
     if pseudo_inverse is not False or not _whole(asked):
@@ -107,23 +107,15 @@ def operational_inertia(
     kept, rest = asked.mask
     rest = rest + damping * kept if damping else rest
     try:
-        found = _inertia(model, q, frames, kept, rest, method, out=out)
-        holder = asked.quick.get(_INERTIAS[method])
-        call.keep_route(operational_inertia, model._memo.quick, (q,), choices, holder, (None, kept, rest))
+        found: Array = call.every_frames(_INERTIAS[method], model, frames, out, q, kept, rest)
+        if asked.quick.get(_INERTIAS[method]):
+            call.remember(asked.quick, choices, asked.quick[_INERTIAS[method]], (kept, rest))
         return found
     except SingularError:
         inverted(asked, operational_inertia_inverse(model, q, frames, method), damping)
         raise
 
 
-@call.public(_INERTIAS, "method")
-def _inertia(
-    model: Model, q: ArrayLike, frames: Frames, kept: Array, damping: Array, method: str, *, out: Array | None
-) -> Array:
-    return call.every_frames(_INERTIAS[method], model, frames, out, q, kept, damping)
-
-
-@call.public("force_responses")
 def force_responses(model: Model, q: ArrayLike, frames: Frames, *, out: Array | None = None) -> Array:
     """J M⁻¹: the joint accelerations due to unit forces at points, by propagation; neither J nor M⁻¹ is formed.
 

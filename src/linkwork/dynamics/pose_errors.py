@@ -13,7 +13,6 @@ from linkwork.arguments import array, choice
 from linkwork.batches import broadcast
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
-from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import ArgumentError
 from linkwork.spatial import Mat3, Vec3, atan2, quaternion_of, sqrt, where_less
@@ -23,7 +22,6 @@ _ORTHONORMAL = 1e-6
 _IDENTITY, _LAST = np.eye(3), np.array([0.0, 0.0, 0.0, 1.0])
 
 
-@call.routed("X", "X_target", choices=("reference",))
 def pose_error(X: ArrayLike, X_target: ArrayLike, reference: str = "local", *, out: Array | None = None) -> Array:
     """The motion vector from a placement to a target: to first order, J dq = error, with the same reference.
 
@@ -48,13 +46,12 @@ def pose_error(X: ArrayLike, X_target: ArrayLike, reference: str = "local", *, o
         array([0.    , 0.5   , 0.    , 0.    , 0.    , 1.5708])
     """
     text = _compiled(choice("reference", reference, REFERENCES))
-    if is_traced(X) or is_traced(X_target):
-        return _errors(X, X_target, reference)
     found: Array | None = text.quick(out, X, X_target)  # not None only for valid placements
     if found is not None:
-        call.keep_route(pose_error, None, (X, X_target), (reference,), text.holder, (None, None))
-    else:
-        found = text.converted(out, X, X_target)
+        return found
+    if is_traced(X) or is_traced(X_target):
+        return _errors(X, X_target, reference)
+    found = text.converted(out, X, X_target)
     if found is None:
         found = text(as_placements("X", X), as_placements("X_target", X_target), out=out)
     return found

@@ -23,7 +23,6 @@ _pulling_back = cache(pulling_back)
 _OF_INVERSE, _OF_FORWARD = ("q", "v", "a"), ("q", "v", "tau")
 
 
-@call.public("inverse_dynamics_vjp")
 def inverse_dynamics_vjp(
     model: Model,
     q: ArrayLike,
@@ -64,7 +63,6 @@ def inverse_dynamics_vjp(
     return _pulled_back("inverse_dynamics_vjp", model, wrt, out, q, v, a, weights, f_ext)
 
 
-@call.public("forward_dynamics_vjp")
 def forward_dynamics_vjp(
     model: Model,
     q: ArrayLike,
@@ -108,7 +106,6 @@ def forward_dynamics_vjp(
     return _pulled_back("forward_dynamics_vjp", model, wrt, out, q, v, tau, weights, f_ext)
 
 
-@call.public("inverse_dynamics_jvp")
 def inverse_dynamics_jvp(
     model: Model,
     q: ArrayLike,
@@ -151,7 +148,6 @@ def inverse_dynamics_jvp(
     return _pushed_forward("inverse_dynamics_jvp", model, (q, v, a), (dq, dv, da), f_ext, df_ext, dparameters, out)
 
 
-@call.public("forward_dynamics_jvp")
 def forward_dynamics_jvp(
     model: Model,
     q: ArrayLike,

@@ -29,7 +29,6 @@ _FORWARD = {method: {frame: f"{method}_reactions/{frame}" for frame in FRAMES} f
 _INVERSE = {frame: f"inverse_dynamics_reactions/{frame}" for frame in FRAMES}
 
 
-@call.public(_FORWARD, "method", "frame")
 def forward_dynamics_and_reactions(
     model: Model,
     q: ArrayLike,
@@ -83,16 +82,17 @@ def forward_dynamics_and_reactions(
         array([[  4.,   0.,  50.,   0., -10.,   0.],
                [  4.,   0.,  20.,   0.,   0.,   0.]])
     """
+    choice("method", method, METHODS)
     if not (isinstance(frame, str) and frame in FRAMES):
-        choice("method", method, METHODS)
         return _seen(model, q, v, tau, f_ext, method, frame, out=out)
-    name = f"{choice('method', method, METHODS)}_reactions/{frame}"
-    check_model(model)
+    name = _FORWARD[method][frame]
+    answer: tuple[Array, Array] | None = call.served(name, model, out, q, v, tau, f_ext)
+    if answer is not None:
+        return answer
     check_inertias(method, model)
     return call.every(name, model, out, q, v, tau, f_ext)
 
 
-@call.public(_INVERSE, "frame")
 def inverse_dynamics_and_reactions(
     model: Model,
     q: ArrayLike,
@@ -144,7 +144,6 @@ def inverse_dynamics_and_reactions(
 _INVERSELY = "inverse"
 
 
-@call.routed("q", "v", "third", "f_ext", choices=("method", "frame"))
 def _seen(
     model: Model, q: ArrayLike, v: ArrayLike, third: ArrayLike, f_ext: ArrayLike | None, method: str,
     frame: str | Point, *, out: tuple[Array, Array] | None,
@@ -156,6 +155,10 @@ def _seen(
         is_frame(model, frame)
     asked, name = as_frames(model, frame), "a" if method == _INVERSELY else "tau"
     values = (q, v, third) if f_ext is None else (q, v, third, f_ext)
+    choices = "reactions", method, f_ext is None
+    answer: tuple[Array, Array] | None = call.recall(asked.quick, choices, out, *values)
+    if answer is not None:
+        return answer
     apart = {"q": q, "v": v, name: third, "f_ext": f_ext}
 
     def whole(q: Any, v: Any, third: Any, f_ext: Any = None) -> Any:
@@ -169,10 +172,9 @@ def _seen(
         if law is None:
             law = asked.answers[_seen, method, f_ext is None] = _law(asked, method, whole, f_ext is not None)
         fixed = (np.array(asked.offsets),) if asked.offsets else ()
-        answer: tuple[Array, Array] | None = law.quick(out, *values, *fixed)
+        answer = law.quick(out, *values, *fixed)
         if answer is not None:
-            arguments, choices = (*(None for _ in values), *fixed), (method, frame)
-            call.keep_route(_seen, model._memo.quick, values, choices, law.holder, arguments)
+            call.remember(asked.quick, choices, law.quick, fixed)
             return answer
         answer = law.converted(out, *values, *fixed)
         if answer is not None:

@@ -75,30 +75,27 @@ class Coordinates:
 
     def __init__(self, model: Model, bodies: Sequence[int], followers: Sequence[Follower] = ()) -> None:
         self.model, self.followers = model, tuple(followers)
-        carried = set()
-        for body in bodies:
-            while body and body not in carried:
-                carried.add(body)
-                body = model.bodies[body - 1].parent
-        leaders = {each.joint: each.leader for each in followers}
-        carried = {leaders.get(body - 1, body - 1) + 1 for body in carried} - {joint + 1 for joint in leaders}
         self.q: list[int] = []
         self.v: list[int] = []
         self.plain: list[tuple[int, int]] = []
         self.turning: list[int] = []
         self.sliding: list[int] = []
         self.angles: set[int] = set()
-        for number in sorted(carried):
-            joint, q, v = model.bodies[number - 1].joint, model.q_start[number - 1], model.v_start[number - 1]
+        for index in _moving_joints(model, bodies, followers):
+            joint, q, v = model.bodies[index].joint, model.q_start[index], model.v_start[index]
             if joint.nq == joint.nv:
                 self.plain += [(len(self.v) + k, len(self.q) + k) for k in range(joint.nv)]
                 self.angles |= {len(self.q) + k for k in joint.angles}
             else:
-                self.turning += [len(self.v) + k for k in range(joint.nv)]
+                self.turning += range(len(self.v), len(self.v) + joint.nv)
                 self.sliding += [len(self.v) + k for k in _sliding(joint)]
             self.q += range(q, q + joint.nq)
             self.v += range(v, v + joint.nv)
-        following = [model.q_start[each.joint] for each in followers]
+        self._follow(followers)
+
+    def _follow(self, followers: Sequence[Follower]) -> None:
+        """How the configuration, and its rates, depend on the coordinates."""
+        model, following = self.model, [self.model.q_start[each.joint] for each in followers]
         self._resting = [k for k in range(model.nq) if k not in {*self.q, *following}]
         self._order = _order([*self.q, *self._resting, *following], model.nq)
         self._rates = _order(self.v, model.nv)
@@ -106,12 +103,11 @@ class Coordinates:
         self._leaders = [place.get(model.q_start[each.leader], 0) for each in followers]  # any, if the ratio is 0
         self._ratios = np.array([each.ratio for each in followers])
         self._offsets = np.array([each.offset for each in followers])
-        column = {k: i for i, k in enumerate(self.v)}
-        moved = [(each, column.get(model.v_start[each.leader])) for each in followers]
-        self._moved = [model.v_start[each.joint] for each, at in moved if at is not None]
-        self._shares = np.zeros((len(self._moved), len(self.v)))
-        for row, (each, at) in zip(self._shares, [pair for pair in moved if pair[1] is not None], strict=True):
-            row[at] = each.ratio
+        led = [each for each in followers if model.v_start[each.leader] in self.v]
+        self._moved = [model.v_start[each.joint] for each in led]
+        self._shares = np.zeros((len(led), len(self.v)))
+        for row, each in zip(self._shares, led, strict=True):
+            row[self.v.index(model.v_start[each.leader])] = each.ratio
 
     def whole(self, own: Any, q0: Any) -> Any:
         """The full configuration: the coordinates ``own``, with the others from q0."""
@@ -172,6 +168,17 @@ class Coordinates:
         place = dict(self.plain)
         joined = np.concatenate([np.broadcast_to(found, (*others.shape[:-1], len(self.q))), others], axis=-1)
         return joined[..., [place[k] if k in place else len(self.q) + k for k in range(len(self.v))]]
+
+
+def _moving_joints(model: Model, bodies: Sequence[int], followers: Sequence[Follower]) -> list[int]:
+    """The joints that move some of the bodies, followers replaced by their leaders."""
+    carriers = set()
+    for body in bodies:
+        while body and body not in carriers:
+            carriers.add(body)
+            body = model.bodies[body - 1].parent
+    leaders = {each.joint: each.leader for each in followers}
+    return sorted({leaders.get(body - 1, body - 1) for body in carriers} - leaders.keys())
 
 
 def _sliding(joint: Joint) -> list[int]:

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from linkwork.arguments import choice, finite_array, go_together, memory_for, once, switch
 from linkwork.compiled.arrays import is_traced
-from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, Frames, as_frames
 from linkwork.dynamics.at_points import Answer, AtPoints, Question
 from linkwork.dynamics.inversion import as_damping
@@ -130,24 +129,20 @@ def operational_space(
     return space
 
 
-_UNDAMPED = np.zeros(())
 _ARRAYS = attrgetter(*(field.name for field in fields(OperationalSpace)))
 
 
-@call.routed("q", "v", choices=("points", "method", "damping", "pseudo_inverse", "reference"))
 def _spaces(
     model: Model, q: ArrayLike, v: ArrayLike, points: Frames, method: str, damping: float, pseudo_inverse: bool,
     reference: str, *, out: tuple[Array, ...] | None,
 ) -> tuple[Array, ...]:  # fmt: skip
     """The arrays of an ``OperationalSpace``."""
     answer = _SPACE.at(model, points, method, reference)
+    damping = as_damping(damping)
     if pseudo_inverse is not False:
-        return answer((q, v, as_damping(damping)), out, switch("pseudo_inverse", pseudo_inverse))
-    damped = _UNDAMPED if type(damping) is float and not damping else np.array(as_damping(damping))
-    found: tuple[Array, ...] | None = answer.quick(
-        (_spaces, points, method, damping, pseudo_inverse, reference), out, q, v, fixed=(damped,)
-    )
-    return answer((q, v, damped), out) if found is None else found
+        return answer((q, v, damping), out, switch("pseudo_inverse", pseudo_inverse))
+    found: tuple[Array, ...] | None = answer.served(out, q, v, damping)
+    return answer((q, v, damping), out) if found is None else found
 
 
 def _space(points: AtPoints, q: Array, v: Array, damping: Any) -> tuple[Array, ...]:
@@ -169,7 +164,6 @@ _Q, _V, _TAU, _DAMPING = ("q", "configuration"), ("v", "velocity"), ("tau", "vel
 _SPACE = Question("operational_space", _space, (_Q, _V, _DAMPING), ("rv", "r", "rr", "rr", "vr", "r", "r"))
 
 
-@call.routed("q", choices=("frames", "method"))
 def dynamically_consistent_inverse(
     model: Model, q: ArrayLike, frames: Frames, method: str = "auto", *, out: Array | None = None
 ) -> Array:
@@ -198,7 +192,7 @@ def dynamically_consistent_inverse(
                [0., 1., 0.],
                [0., 0., 1.]])
     """
-    return _one(_CONSISTENT_INVERSE, dynamically_consistent_inverse, model, frames, method, out, q)
+    return _one(_CONSISTENT_INVERSE, model, frames, method, out, q)
 
 
 def _consistent_inverse(points: AtPoints, q: Array) -> tuple[Array]:
@@ -208,7 +202,6 @@ def _consistent_inverse(points: AtPoints, q: Array) -> tuple[Array]:
 _CONSISTENT_INVERSE = Question("dynamically_consistent_inverse", _consistent_inverse, (_Q,), ("vr",))
 
 
-@call.routed("q", "tau", choices=("frames", "method"))
 def null_space_torque(
     model: Model, q: ArrayLike, tau: ArrayLike, frames: Frames, method: str = "auto", *, out: Array | None = None
 ) -> Array:
@@ -236,7 +229,7 @@ def null_space_torque(
         >>> bool(abs(lw.force_responses(arm, q, hand) @ tau).max() < 1e-9)  # J M⁻¹ Nᵀ τ
         True
     """
-    return _one(_NULL_SPACE_TORQUE, null_space_torque, model, frames, method, out, q, tau)
+    return _one(_NULL_SPACE_TORQUE, model, frames, method, out, q, tau)
 
 
 def _null_space_torque(points: AtPoints, q: Array, tau: Array) -> tuple[Array]:
@@ -247,7 +240,6 @@ def _null_space_torque(points: AtPoints, q: Array, tau: Array) -> tuple[Array]:
 _NULL_SPACE_TORQUE = Question("null_space_torque", _null_space_torque, (_Q, _TAU), ("v",))
 
 
-@call.routed("q", "v", choices=("frames", "method"))
 def operational_bias(
     model: Model,
     q: ArrayLike,
@@ -281,7 +273,7 @@ def operational_bias(
         True
     """
     answer = _BIAS.at(model, frames, method)
-    mu, p = answer.quick((operational_bias, frames, method), out, q, v) or answer((q, v), out)
+    mu, p = answer.served(out, q, v) or answer((q, v), out)
     return (mu, p) if out is None else out
 
 
@@ -293,16 +285,13 @@ def _bias(points: AtPoints, q: Array, v: Array) -> tuple[Array, ...]:
 _BIAS = Question("operational_bias", _bias, (_Q, _V), ("r", "r"))
 
 
-def _one(
-    question: Question, function: Any, model: Model, frames: Frames, method: str, out: Array | None, *values: ArrayLike
-) -> Array:
+def _one(question: Question, model: Model, frames: Frames, method: str, out: Array | None, *values: ArrayLike) -> Array:
     """The answer to a question whose result is a single array."""
     answer = question.at(model, frames, method)
-    found: Array | None = answer.quick((function, frames, method), out, *values)
+    found: Array | None = answer.served(out, *values)
     return answer(values, out if out is None else (out,))[0] if found is None else found
 
 
-@call.routed("q", "direction", choices=("point", "method"))
 def effective_mass(
     model: Model,
     q: ArrayLike,
@@ -340,7 +329,7 @@ def effective_mass(
         given = Point(point) if isinstance(point, str) else point
         known[key] = _MASS.at(model, [Point(given.frame, given.offset, "position")], method)
     answer: Answer = known[key]
-    found: Array | None = answer.quick((effective_mass, point, method), out, q, direction)
+    found: Array | None = answer.served(out, q, direction)
     return found if found is not None else answer((q, direction), out if out is None else (out,))[0]
 
 

@@ -6,7 +6,7 @@ topology: domain randomisation, identification, design. Constants of the joint t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from linkwork.algorithms.step import SLOW
 from linkwork.arguments import Array, array, choice
 from linkwork.compiled.arrays import is_traced, numbers
-from linkwork.dynamics.call import keep
+from linkwork.dynamics import call
 from linkwork.dynamics.possible import check_parameters, guard, shapes_of
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
@@ -30,6 +30,8 @@ from linkwork.spatial import Inertia, Mat3, Sym3, Transform, Vec3
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
 
+PARAMETERS = ("inertias", "armature", "damping", "friction", "placements")
+"""Parameters of a mechanism that can be passed as data, in the order of the public functions."""
 METHODS = ("articulated_body", "composite_body", "unit_vector")
 """Methods of forward dynamics that do not check the bodies' inertias beforehand."""
 _DEARER = {"forward_dynamics": 2.0, "inverse_dynamics": 1.3}
@@ -122,13 +124,15 @@ def check_bodies(model: Model, given: Mapping[str, Any]) -> None:
 
 
 def with_parameters(
-    name: str, model: Model, state: Mapping[str, ArrayLike | None], given: Mapping[str, ArrayLike | None],
-    method: str = METHODS[0], out: Array | None = None,
-) -> Array:  # fmt: skip
-    """Forward or inverse dynamics with parameters as data. ``state`` has q, v, joint forces or accelerations, and
-    possibly f_ext.
+    choices: tuple[Any, ...], model: Model, every: Sequence[ArrayLike | None], out: Array | None = None
+) -> Array:
+    """Forward or inverse dynamics with parameters as data: ``every`` has q, v, joint forces or accelerations, external
+    forces, and those of ``PARAMETERS``. The first two ``choices``, by which code is recalled, are the name and method.
     """
-    given = {key: _for_all(model, key, value) for key, value in given.items()}
+    name, method = choices[:2]
+    third = "tau" if name == "forward_dynamics" else "a"
+    state = dict(zip(("q", "v", third, "f_ext"), every[:4], strict=True))
+    given = {key: _for_all(model, key, value) for key, value in zip(PARAMETERS, every[4:], strict=True)}
     values = {key: value for each in (state, given) for key, value in each.items() if value is not None}
     guarded = model._memo.laws.get(_key(name, values, method, True))
     if guarded is not None:
@@ -146,8 +150,7 @@ def with_parameters(
     (found,), batch, fine = guarded.attempt(list(values.values()), out)
     if fine.all():
         if current_form() == "auto" and fine.size:
-            known_as = method if name == "forward_dynamics" else name
-            keep(known_as, guarded.plan, model._memo.quick, guarded.plan.form(fine.size), further=parameters)
+            call.remember(model._memo.quick, choices, guarded.quick)
         return found if out is None else out
     check_parameters(model, fits)
     (found,), batch, fine = _kernel(name, model, values, method, False).attempt(list(values.values()), out)

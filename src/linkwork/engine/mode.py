@@ -5,16 +5,14 @@ from __future__ import annotations
 import ctypes
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import Any
 
 from linkwork.arguments import variable
 from linkwork.engine.code import jit
-from linkwork.engine.emit.call_frame import Words
-from linkwork.engine.run.entries import make, setting
+from linkwork.engine.run.entries import Setting, setting
 from linkwork.errors import LinkworkWarning
 
 _form: ContextVar[str] = ContextVar("linkwork_form", default="auto")
@@ -58,21 +56,9 @@ def form(name: str) -> Iterator[None]:
 
 
 @cache
-def served() -> Callable[..., Any]:
-    """The builtin (holder, out, arguments...) that serves plain arrays while no form is requested."""
-    return make(ctypes.addressof(forced))
-
-
-@cache
-def setting_of_calls() -> tuple[Words, object]:
-    """The setting of builtins that serve calls while no form is requested, and what must live as long."""
+def setting_of_calls() -> Setting:
+    """What builtins are made with that serve calls while no form is requested."""
     return setting(ctypes.addressof(forced))
-
-
-@cache
-def asked() -> Callable[..., Any]:
-    """The builtin (holder, function, check, arrays...) that alternates between Python and code, in the same way."""
-    return make(ctypes.addressof(forced), "asked")
 
 
 def current_form() -> str:

@@ -42,6 +42,7 @@ from linkwork.formats.mjcf_parts import (
     left_out,
     rotation,
     spring_of,
+    unused_name,
 )
 from linkwork.formats.xml import Element, shortened
 from linkwork.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
@@ -165,7 +166,7 @@ class _Conversion:
         place = place * Transform(rotation(m.body_quat[body]), Vec3(*m.body_pos[body].tolist()))
         first, count = int(m.body_jntadr[body]), int(m.body_jntnum[body])
         if not count:
-            fixed = _unused(f"fixed_{name}", self.joint_names)
+            fixed = unused_name(f"fixed_{name}", self.joint_names)
             self.builder.add_body(name, carrier, Fixed(), place, joint_name=fixed, **self.inertia(body, Vec3.zero()))
         anchor = Vec3.zero()
         for joint in range(first, first + count):
@@ -173,7 +174,7 @@ class _Conversion:
             kind, before, anchor = self.joint(joint)
             # x on the body sits at x - anchor on the joint's moved frame.
             place = Transform.identity() if isinstance(kind, Free) else place * before
-            link = name if last else _unused(f"{name}_{self.joints[joint]}", self.body_names)
+            link = name if last else unused_name(f"{name}_{self.joints[joint]}", self.body_names)
             inertia = self.inertia(body, anchor) if last else {}
             options = {"joint_name": self.joints[joint], **self.limits(joint, kind), **inertia}
             options["actuated"] = joint in self.driven if self.m.nu else None
@@ -223,7 +224,7 @@ class _Conversion:
         m = self.m
         body = int(m.site_bodyid[site])
         place = Transform(rotation(m.site_quat[site]), Vec3(*m.site_pos[site].tolist()))
-        name = _unused(m.site(site).name or f"site{site}", self.body_names)
+        name = unused_name(m.site(site).name or f"site{site}", self.body_names)
         return self.builder.add_frame(name, self.carrier[body], self.on_carrier[body] * place)
 
 
@@ -244,12 +245,4 @@ def _names(count: int, view: Callable[[int], Any], kind: str) -> list[str]:
     """The names of bodies or joints, generated where the file has none."""
     given = [view(index).name for index in range(count)]
     taken = set(given)
-    return [name or _unused(f"{kind}{index}", taken) for index, name in enumerate(given)]
-
-
-def _unused(name: str, taken: set[str]) -> str:
-    """A name that is not taken yet; it is added to ``taken``."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
+    return [name or unused_name(f"{kind}{index}", taken) for index, name in enumerate(given)]

@@ -12,6 +12,7 @@ from typing import Any
 
 from linkwork.model import Actuator, Point
 from linkwork.model.constraints import Ball, Constraint, Coupling, Weld
+from linkwork.model.queries import unused
 from linkwork.spatial import Mat3, Quaternion, Transform, Vec3
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
@@ -86,7 +87,7 @@ def actuators_of(m: Any, names: Names) -> tuple[list[Actuator], list[str]]:
     found = []
     taken = {m.actuator(i).name for i in range(m.nu)}
     for i in range(m.nu):
-        name = m.actuator(i).name or _unused(f"actuator{i}", taken)
+        name = m.actuator(i).name or unused_name(f"actuator{i}", taken)
         joints, frame, lacks = _transmission(m, i, names)
         lacks += _law(m, i)
         affine, fixed = int(m.actuator_biastype[i]) == AFFINE_BIAS, int(m.actuator_gaintype[i]) == FIXED_GAIN
@@ -202,8 +203,7 @@ def _carries_an_actuator_alone(m: Any, tendon: int) -> bool:
     return bool(over_joints and acts and idle and not m.tendon_limited[tendon])
 
 
-def _unused(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    taken.add(name)
+def unused_name(name: str, taken: set[str]) -> str:
+    """A name that is not taken yet; it is added to ``taken``."""
+    taken.add(name := unused(name, taken))
     return name

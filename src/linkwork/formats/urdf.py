@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from operator import attrgetter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkwork.errors import ModelError
@@ -23,10 +22,12 @@ from linkwork.formats.xml import Element, quoted
 from linkwork.joints import Free
 from linkwork.model import WORLD, Model
 from linkwork.model.builder import with_own_frames
+from linkwork.model.geometry import Geometry
 from linkwork.model.inertias import NOTHING, about_centre, check_inertia
 from linkwork.model.merging import merged
 from linkwork.model.model import Body, Frame, Limits
 from linkwork.model.placements import IDENTITY
+from linkwork.model.queries import unused
 
 if TYPE_CHECKING:
     from linkwork.model.constraints import Coupling
@@ -47,55 +48,42 @@ def model_of(
     kept: Collection[str] = (),
 ) -> Model:
     """The mechanism of a <robot>; the options are those of ``lw.load``, checked; ``kept`` bodies are not merged."""
-    element, links, connections = robot.root, robot.links, list(robot.joints.values())
-    name = element.get("name") or Path(element.path).stem
+    element, links = robot.root, robot.links
     robot.check_ends()
     if not links:
-        raise element.error(f"robot {quoted(name)} has no <link>; was the xacro macro that makes them never called?")
+        raise element.error(
+            f"robot {quoted(robot.name)} has no <link>; was the xacro macro that makes them never called?"
+        )
     root = _root(robot)
     meshes, shapes = looks_of(element, links)
     extension = element.child(EXTENSION)
-    usual = "pinocchio" if extension is None else "file"
-    order = {"pinocchio": _depth_first, "file": _file_order}[joint_order or usual]
-
     x, y, z = _GRAVITY if extension is None else extension.measures("gravity", 3, _GRAVITY)
-    body_names = {link: link for link in links}
-    if floating_base or root != WORLD:
-        body_names.update(_moving_world(links))
-    named = [Frame(WORLD, 0, IDENTITY)]
-    if not floating_base and root != WORLD:
-        named.append(Frame(root, 0, IDENTITY, "link"))
-    joints = list(order(root, connections))
-    if len(joints) + 1 < len(links):
-        raise _loop(connections, {root, *(joint.child for joint in joints)})
+    on_world = root != WORLD and not floating_base
+    body_names = dict(zip(links, links, strict=True))
+    if floating_base or on_world:
+        body_names |= _moving_world(links)
+    joints = _joints(robot, root, joint_order or ("pinocchio" if extension is None else "file"))
     couplings = _couplings(joints, robot.strict)
     numbers = {root: int(floating_base)}  # of each link's body
-    for number, joint in enumerate(joints, numbers[root] + 1):
-        numbers[joint.child] = number
+    numbers |= {joint.child: number for number, joint in enumerate(joints, numbers[root] + 1)}
     places = origin_placements(robot)
-    stay, parts = {*kept, *_kept_bodies(extension)}, set[str]()
-    if fixed_joints == "merge":  # the inertia of a part need not be valid by itself, that of the whole must be
-        whole = [joint for joint in joints if joint.kind == "fixed" and body_names[joint.child] not in stay]
-        parts = {body_names[end] for joint in whole for end in (joint.parent, joint.child)}
-    inertias = link_inertias(robot, {link: body_names[link] for link in numbers}, parts)
+    stay = {*kept, *_kept_bodies(extension)}
+    merging = fixed_joints == "merge"  # the inertia of a part need not be valid by itself, that of the whole must be
+    parts = _merged_names(joints, body_names, stay) if merging else set[str]()
+    base, *inertias = link_inertias(robot, {link: body_names[link] for link in numbers}, parts)
     bodies = []
     if floating_base:
-        joint_name = _unused(ROOT_JOINT, {joint.name for joint in connections})
-        free = Free()
-        bodies.append(Body(body_names[root], joint_name, 0, free, IDENTITY, inertias[0], (), Limits.none(free)))
-    for joint, inertia in zip(joints, inertias[1:], strict=True):
+        joint_name, free = unused(ROOT_JOINT, robot.joints), Free()
+        bodies.append(Body(body_names[root], joint_name, 0, free, IDENTITY, base, (), Limits.none(free)))
+        base = NOTHING
+    for joint, inertia in zip(joints, inertias, strict=True):
         own, carrier, place = body_names[joint.child], numbers[joint.parent], places[joint.place]
         bodies.append(Body(own, joint.name, carrier, joint.joint, place, inertia, (), joint.limits))
-    looks = tuple(replace(shape, body=numbers[link]) for link, shape in shapes)
-    frames = with_own_frames(named, bodies)
-    base = NOTHING if floating_base else inertias[0]
-    rest = tuple(meshes), tuple(couplings), (), looks
-    model = Model(name, tuple(bodies), frames, (x, y, z), *rest, base_inertia=base)
-    if fixed_joints == "merge":
-        model = merged(model, lambda body: body.name not in stay)
-        for body in model.bodies:
-            if body.name in parts and body.inertia.mass:
-                check_inertia(f"body {body.name!r}", float(body.inertia.mass), about_centre(body.inertia))
+    frames = with_own_frames([Frame(WORLD, 0, IDENTITY), *[Frame(root, 0, IDENTITY, "link")] * on_world], bodies)
+    rest = tuple(meshes), tuple(couplings), (), _on_bodies(shapes, numbers)
+    model = Model(robot.name, tuple(bodies), frames, (x, y, z), *rest, base_inertia=base)
+    if merging:
+        model = _merged(model, stay, parts)
     if extension is None:
         return model
     from linkwork.formats.urdf_extension import completed
@@ -103,7 +91,36 @@ def model_of(
     return completed(extension, model)
 
 
+def _on_bodies(shapes: Iterable[tuple[str, Geometry]], numbers: dict[str, int]) -> tuple[Geometry, ...]:
+    """The shapes of links as those of their bodies."""
+    return tuple(replace(shape, body=numbers[link]) for link, shape in shapes)
+
+
+def _merged_names(joints: list[Connection], body_names: dict[str, str], stay: set[str]) -> set[str]:
+    """The bodies at both ends of fixed joints, except of bodies that ``stay``."""
+    fixed = [joint for joint in joints if joint.kind == "fixed" and body_names[joint.child] not in stay]
+    return {body_names[end] for joint in fixed for end in (joint.parent, joint.child)}
+
+
+def _merged(model: Model, stay: set[str], parts: set[str]) -> Model:
+    """The model without fixed joints, except of bodies that ``stay``; the inertias that are sums are checked."""
+    model = merged(model, lambda body: body.name not in stay)
+    for body in model.bodies:
+        if body.name in parts and body.inertia.mass:
+            check_inertia(f"body {body.name!r}", float(body.inertia.mass), about_centre(body.inertia))
+    return model
+
+
 # The graph
+
+
+def _joints(robot: Robot, root: str, order: str) -> list[Connection]:
+    """All joints, in this order: each one after that of its parent."""
+    connections = list(robot.joints.values())
+    joints = list({"pinocchio": _depth_first, "file": _file_order}[order](root, connections))
+    if len(joints) + 1 < len(robot.links):
+        raise _loop(connections, {root, *(joint.child for joint in joints)})
+    return joints
 
 
 def _root(robot: Robot) -> str:
@@ -178,33 +195,30 @@ def _kept_bodies(extension: Element | None) -> set[str]:
 def _couplings(joints: list[Connection], strict: bool) -> list[Coupling]:
     """Joints that mimic others, each as a coupling; invalid ones are ignored, as in readers without mimic joints."""
     following = [(joint, joint.mimic) for joint in joints if joint.mimic and joint.kind != "fixed"]
-    known = {joint.name: joint for joint in joints} if following else {}
+    kinds = {joint.name: joint.kind for joint in joints} if following else {}
     leads: dict[str, str] = {}
-    found = []
+    couplings = []
     for joint, mimic in following:
-        other, ratio, offset = mimic.get("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
-        reason = None
-        if other not in known:
-            reason = (
-                f"there is no joint named {quoted(other)}{near(other, known)}" if other else "it does not say which"
-            )
-        elif any(kind not in _COUPLED for kind in (joint.kind, known[other].kind)):
-            reason = f"{quoted(other)} and it must be joints of one degree of freedom"
-        elif _leader(leads, other) == joint.name:
+        leader, ratio, offset = mimic.get("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
+        if not leader:
+            reason = "it does not say which"
+        elif leader not in kinds:
+            reason = f"there is no joint named {quoted(leader)}{near(leader, kinds)}"
+        elif joint.kind not in _COUPLED or kinds[leader] not in _COUPLED:
+            reason = f"{quoted(leader)} and it must be joints of one degree of freedom"
+        elif _leader(leads, leader) == joint.name:
             reason = "joints mimic each other in a circle"
         else:
-            leads[joint.name] = other
-        if reason is None:
             from linkwork.model.constraints import Coupling  # imported late: few joints mimic others
 
-            assert other is not None
-            found.append(Coupling(joint.name, other, ratio, offset))
+            leads[joint.name] = leader
+            couplings.append(Coupling(joint.name, leader, ratio, offset))
             continue
         message = f"joint {quoted(joint.name)} mimics another, but {reason}"
         if strict:
             raise mimic.error(message)
         warn(mimic, f"{message}; it is read as an independent coordinate")
-    return found
+    return couplings
 
 
 def _leader(leads: dict[str, str], name: str) -> str:
@@ -224,13 +238,6 @@ def _moving_world(links: dict[str, Element]) -> dict[str, str]:
     """A new name for a link named "world" that is not the world, as that name is taken."""
     if WORLD not in links:
         return {}
-    name = _unused(f"{WORLD}_link", links)
+    name = unused(f"{WORLD}_link", links)
     warn(links[WORLD], f"link {WORLD!r} is not the world here; its body is named {name!r}")
     return {WORLD: name}
-
-
-def _unused(name: str, taken: Iterable[str]) -> str:
-    names = set(taken)
-    while name in names:
-        name += "_"
-    return name

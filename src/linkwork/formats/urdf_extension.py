@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
@@ -30,6 +30,7 @@ from linkwork.formats.urdf import EXTENSION
 from linkwork.formats.xml import Element, attribute
 from linkwork.joints import Cylindrical, Free, Helical, Joint, Prismatic, Revolute, Spherical, Universal
 from linkwork.model.actuators import Actuator
+from linkwork.model.all_contacts import Contacts
 from linkwork.model.constraints import Ball, Constraint, Coupling, Hinge, PointOnPlane, Rolling, Weld
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model, Point
 from linkwork.model.placements import as_placement
@@ -61,14 +62,10 @@ def differences(model: Model, read: Model) -> Iterator[str]:
         there = {frame.name: frame for frame in read.frames}
         for frame in model.frames:
             yield f"  <frame name={attribute(frame.name)} {_words(_of_frame(model, frame, there.get(frame.name)))}/>"
-    if model.constraints != read.constraints:
-        yield from (f"  <constraint is={attribute(_of_constraint(each))}/>" for each in model.constraints)
-    if model.actuators != read.actuators:
-        yield from (f"  <actuator is={attribute(json.dumps(vars(each)))}/>" for each in model.actuators)
-    if model.meshes != read.meshes:
-        yield from (f"  <mesh filename={attribute(mesh)}/>" for mesh in model.meshes)
+    for field, (tag, word, text) in _LISTS.items():
+        if getattr(model, field) != getattr(read, field):
+            yield from (f"  <{tag} {word}={attribute(text(each))}/>" for each in getattr(model, field))
     if model.contacts != read.contacts:
-        yield from (f"  <contact is={attribute(json.dumps(contact_data(each)))}/>" for each in model.contacts)
         yield f"  <contacts are={attribute(json.dumps(rest_data(model.contacts)))}/>"
     yield f"</{EXTENSION}>"
 
@@ -83,7 +80,7 @@ def _of_body(body: Body, other: Body) -> Iterator[tuple[str, str]]:
     if body.joint != other.joint and isinstance(body.joint, Revolute | Prismatic):
         yield "axis", _numbers(body.joint.axis.direction.numbers())
     if type(body.joint) in OTHERS.values():
-        yield "joint", _of_joint(body.joint)
+        yield "joint", _data(body.joint)
     if body.armature:
         yield "armature", _numbers(body.armature)
     if body.actuated is not None:
@@ -94,16 +91,24 @@ def _of_body(body: Body, other: Body) -> Iterator[tuple[str, str]]:
             yield field.name, _numbers(values)
 
 
-def _of_joint(joint: Joint) -> str:
-    data = {}
-    for field in fields(joint):  # type: ignore[arg-type]
-        value = getattr(joint, field.name)
-        if isinstance(value, CoordinateAxis):
-            value = value.name
-        elif isinstance(value, AnyAxis):
-            value = value.direction.numbers()
-        data[field.name] = value
-    return json.dumps([type(joint).__name__, data])
+def _data(value: Any) -> str:
+    """A joint or a constraint by its kind and its fields, as JSON."""
+    coupling = isinstance(value, Coupling)
+    names = ("joint_a", "joint_b", "ratio", "offset") if coupling else [field.name for field in fields(value)]
+    return json.dumps([type(value).__name__, {name: _plain(getattr(value, name)) for name in names}])
+
+
+def _plain(value: Any) -> Any:
+    """The value of a field as plain data."""
+    if isinstance(value, str | float | None):
+        return value
+    if isinstance(value, CoordinateAxis):
+        return value.name
+    if isinstance(value, Point):
+        return vars(value)
+    if isinstance(value, AnyAxis):
+        value = value.direction
+    return [float(number) for number in (value.numbers() if isinstance(value, Transform | Vec3) else value)]
 
 
 def _of_frame(model: Model, frame: Frame, there: Frame | None) -> dict[str, str]:
@@ -115,23 +120,9 @@ def _of_frame(model: Model, frame: Frame, there: Frame | None) -> dict[str, str]
 
 
 def _of_constraint(constraint: Constraint) -> str:
-    kind = type(constraint).__name__
-    if _CONSTRAINTS.get(kind) is not type(constraint):
+    if _CONSTRAINTS.get(type(constraint).__name__) is not type(constraint):
         raise ModelError(f"{constraint!r} is of a class of your own, and cannot be written to a file")
-    if isinstance(constraint, Coupling):
-        parts = (constraint.joint_a, constraint.joint_b, constraint.ratio, constraint.offset)
-        return json.dumps([kind, dict(zip(("joint_a", "joint_b", "ratio", "offset"), parts, strict=True))])
-    data: dict[str, Any] = {}
-    for field in fields(constraint):
-        value = getattr(constraint, field.name)
-        if isinstance(value, Transform):
-            value = value.numbers()
-        elif isinstance(value, Point):
-            value = vars(value)
-        elif not isinstance(value, str | float | None):  # an axis
-            value = [float(number) for number in value]
-        data[field.name] = value
-    return json.dumps([kind, data])
+    return _data(constraint)
 
 
 def _words(words: dict[str, str]) -> str:
@@ -140,6 +131,15 @@ def _words(words: dict[str, str]) -> str:
 
 def _numbers(values: Sequence[float]) -> str:
     return " ".join(repr(float(value)) for value in values)
+
+
+_LISTS: dict[str, tuple[str, str, Callable[[Any], str]]] = {
+    "constraints": ("constraint", "is", _of_constraint),
+    "actuators": ("actuator", "is", lambda actuator: json.dumps(vars(actuator))),
+    "meshes": ("mesh", "filename", str),
+    "contacts": ("contact", "is", lambda contact: json.dumps(contact_data(contact))),
+}
+"""The tag of each of these, its attribute, and the text of one."""
 
 
 # Reading
@@ -155,26 +155,29 @@ def completed(extension: Element, model: Model) -> Model:
         index = model._body_index.get(part.word("name"))
         if index is not None:
             bodies[index] = _body(part, bodies[index])
-    changes: dict[str, Any] = {"bodies": tuple(bodies), "base_inertia": _exact(extension, "base", model.base_inertia)}
+    meshes = [part.word("filename") for part in parts.get("mesh", [])]
+    changes: dict[str, Any] = {
+        "bodies": tuple(bodies),
+        "base_inertia": _exact(extension, "base", model.base_inertia),
+        "meshes": tuple(dict.fromkeys([*model.meshes, *meshes])),
+        "name": extension.get("name") if extension.get("name") is not None else model.name,
+    }
     if "frame" in parts or extension.get("frames") == "none":
         changes["frames"] = _frames(parts.get("frame", []), model)
     for tag, made in (("constraint", _constraint), ("actuator", _actuator)):
         if tag in parts:
             changes[f"{tag}s"] = tuple(_made(part, made) for part in parts[tag])
     if "contacts" in parts or "contact" in parts:
-        each = [_made(part, contact_of) for part in parts.get("contact", [])]
-        rest = parts.get("contacts", [])[:1]
-        found = _made(rest[0], partial(contacts_of, each), "are") if rest else contacts_of(each, {})
-        changes["contacts"] = found
-    meshes = [part.word("filename") for part in parts.get("mesh", [])]
-    changes["meshes"] = tuple(dict.fromkeys([*model.meshes, *meshes]))
-    name = extension.get("name")
-    if name is not None:
-        changes["name"] = name
+        changes["contacts"] = _contacts(parts.get("contact", []), parts.get("contacts", []))
     try:
         return replace(model, **changes)
     except LinkworkError as error:
         raise extension.error(str(error)) from None
+
+
+def _contacts(parts: list[Element], settings: list[Element]) -> Contacts:
+    each = [_made(part, contact_of) for part in parts]
+    return _made(settings[0], partial(contacts_of, each), "are") if settings else contacts_of(each, {})
 
 
 def _body(part: Element, body: Body) -> Body:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from math import inf
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -87,6 +88,10 @@ class Robot:
         for child in children:
             robot.take(child)
         return robot
+
+    @property
+    def name(self) -> str:
+        return self.root.get("name") or Path(self.root.path).stem
 
     def take(self, element: Element) -> None:
         """Process a child of the <robot>."""

@@ -24,7 +24,7 @@ from linkwork.formats.xml import attribute, parse
 from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
 from linkwork.model.constraints import Coupling
 from linkwork.model.model import WORLD, Body, Frame, Model
-from linkwork.model.queries import mass_com_inertia, name_of
+from linkwork.model.queries import mass_com_inertia, name_of, unused
 from linkwork.spatial import Inertia, Mat3, Transform, Vec3
 
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -154,9 +154,7 @@ class _Writer:
                 yield frame.name, self.unused(frame.name), frame
 
     def unused(self, name: str) -> str:
-        while name in self.joints:
-            name += "_"
-        self.joints.add(name)
+        self.joints.add(name := unused(name, self.joints))
         return name
 
 

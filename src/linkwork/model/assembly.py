@@ -17,6 +17,7 @@ in the whole: a branch fixed to the ground would have no finite inertia.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -69,7 +70,7 @@ def assembly_of(parents: Sequence[int], holds: Sequence[tuple[int, int]] = ()) -
         >>> len(chain.levels), len(star.levels)
         (7, 10)
     """
-    return _Assembling(parents, holds).found
+    return _Assembling(parents, holds).assembly
 
 
 class _Assembling:
@@ -81,13 +82,10 @@ class _Assembling:
             self.children[parents[body]].append(body)
             self.sizes[parents[body]] += self.sizes[body]
         self.held: list[list[int]] = [[] for _ in parents]
+        for number, (_, body) in enumerate(holds):
+            self.held[body].append(number)
         self.loops = [loop for loop, _ in holds]
-        grounded = {loop for loop, body in holds if not body} | {k for k in self.loops if self.loops.count(k) == 1}
-        self.missing = {loop: int(loop in grounded) for loop in self.loops}  # the number of holds, the world included
-        for number, (loop, body) in enumerate(holds):
-            if body:
-                self.held[body].append(number)
-                self.missing[loop] += 1
+        self.missing = _missing(holds)
         self.parts: list[Part] = []
         self.heights: list[int] = []
         self.has: list[dict[int, int]] = []  # for each part, the number of holds of each open loop
@@ -103,7 +101,7 @@ class _Assembling:
         for part, height in zip(self.parts, self.heights, strict=True):
             if height >= 0:
                 levels[height].append(part)
-        self.found = Assembly(levels, self.parts)
+        self.assembly = Assembly(levels, self.parts)
 
     def _path(self, first: int) -> int:
         """The whole path that begins with a link, as seen by its parent."""
@@ -139,20 +137,23 @@ class _Assembling:
     def _part(
         self, kind: str, body: int, parts: tuple[int, ...], behind: bool, on: int = 0, holds: Sequence[int] = ()
     ) -> int:
-        has: dict[int, int] = {}
-        for loop in (self.loops[hold] for hold in holds):
-            has[loop] = has.get(loop, 0) + 1
+        has = Counter(self.loops[hold] for hold in holds)
         for part in parts:
-            for loop, number in self.has[part].items():
-                has[loop] = has.get(loop, 0) + number
+            has.update(self.has[part])
         closed = tuple(loop for loop, number in has.items() if number == self.missing[loop])
-        still = {loop: number for loop, number in has.items() if loop not in closed}
         index = len(self.parts)
         self.parts.append(Part(index, kind, body, parts, behind, on, tuple(holds), tuple(has), closed))
         height = 1 + max((self.heights[part] for part in parts), default=-1)
         self.heights.append(-1 if self.parts[-1].bare else height)
-        self.has.append(still)
+        self.has.append({loop: number for loop, number in has.items() if loop not in closed})
         return index
+
+
+def _missing(holds: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """The number of holds of each loop on bodies, and one more for a loop with the world."""
+    total, on_bodies = Counter(loop for loop, _ in holds), Counter(loop for loop, body in holds if body)
+    grounded = {loop for loop, body in holds if not body or total[loop] == 1}
+    return {loop: on_bodies[loop] + (loop in grounded) for loop in total}
 
 
 def _halved(weights: Sequence[int], leaf: Callable[[int], int], node: Callable[[int, int, int], int]) -> int:

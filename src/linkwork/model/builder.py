@@ -21,6 +21,7 @@ from linkwork.model.geometry import Geometry, carried
 from linkwork.model.inertias import NO_INERTIA, NO_MASS, NO_OFFSET, NOTHING, as_inertia
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model
 from linkwork.model.placements import IDENTITY, as_placement
+from linkwork.model.queries import unused
 from linkwork.spatial import Inertia, Transform
 
 if TYPE_CHECKING:
@@ -138,19 +139,9 @@ class Builder:
         if not isinstance(actuated, bool | np.bool_ | None):
             raise ModelError(f"actuated of {here} must be True or False, not {shown(actuated)}")
         limits = self._limits(here, joint, (lower, upper, velocity, effort, damping, friction, stiffness), springref)
-        self._bodies.append(
-            Body(
-                name,
-                joint_name,
-                carrier,
-                joint,
-                self._placed(on_carrier, here, placement),
-                solid,
-                rotor if any(rotor) else (),
-                limits,
-                None if actuated is None else bool(actuated),
-            )
-        )
+        place, rotor = self._placed(on_carrier, here, placement), rotor if any(rotor) else ()
+        driven = None if actuated is None else bool(actuated)
+        self._bodies.append(Body(name, joint_name, carrier, joint, place, solid, rotor, limits, driven))
         self._index[name] = len(self._bodies)
         self._joints.add(joint_name)
         return name
@@ -244,6 +235,34 @@ class Builder:
             message = f"model {model.name!r} has gravity {model.gravity}, and is added to one of {self.gravity}"
             warnings.warn(f"{message}, which holds for all", LinkworkWarning, stacklevel=2)
         added = model.renamed(prefix)
+        self._check_names(added, "give add_model a prefix" if not prefix else "choose another prefix")
+        if added.base_inertia != NOTHING:
+            self._add_base(carrier, place.to_parent(added.base_inertia))
+        first = len(self._bodies)
+
+        def stands(body: int, there: Transform) -> tuple[int, Transform]:
+            """The carrier and the placement of what is on a body of the added model; 0 is its world."""
+            if body:
+                return first + body, there
+            return carrier, there if place is IDENTITY else place * there
+
+        for body in added.bodies:
+            on, there = stands(body.parent, body.placement)
+            self._bodies.append(replace(body, parent=on, placement=there))
+            self._index[body.name] = len(self._bodies)
+            self._joints.add(body.joint_name)
+        for frame in added.frames:
+            if frame.name != WORLD:
+                on, there = stands(frame.body, frame.placement)
+                self._frames[frame.name] = replace(frame, body=on, placement=there)
+        self._meshes += [mesh for mesh in added.meshes if mesh not in self._meshes]
+        own = [(first + number, IDENTITY) for number in range(1, 1 + len(added.bodies))]
+        self._geometry += carried(added.geometry, [(carrier, place), *own])
+        self._add_references(added, self._base_of(added, carrier, place, prefix))
+        return added.body_names
+
+    def _check_names(self, added: Model, hint: str) -> None:
+        """No body, joint, frame or actuator of this model has a name that exists already."""
         taken: list[tuple[str, Container[str], tuple[str, ...]]] = [
             ("body", self._index, added.body_names),
             ("joint", self._joints, added.joint_names),
@@ -253,29 +272,7 @@ class Builder:
         for kind, there, names in taken:
             for name in names:
                 if name in there and name != WORLD:
-                    hint = "give add_model a prefix" if not prefix else "choose another prefix"
                     raise ModelError(f"there is already a {kind} named {name!r}; names must be unique: {hint}")
-        if added.base_inertia != NOTHING:
-            self._add_base(carrier, place.to_parent(added.base_inertia))
-        first = len(self._bodies)
-        for body in added.bodies:
-            if body.parent:
-                self._bodies.append(replace(body, parent=first + body.parent))
-            else:
-                stands = body.placement if place is IDENTITY else place * body.placement
-                self._bodies.append(replace(body, parent=carrier, placement=stands))
-            self._index[body.name] = len(self._bodies)
-            self._joints.add(body.joint_name)
-        for frame in added.frames:
-            if frame.name != WORLD:
-                stands = frame.placement if frame.body or place is IDENTITY else place * frame.placement
-                number = first + frame.body if frame.body else carrier
-                self._frames[frame.name] = replace(frame, body=number, placement=stands)
-        self._meshes += [mesh for mesh in added.meshes if mesh not in self._meshes]
-        own = [(first + number, IDENTITY) for number in range(1, 1 + len(added.bodies))]
-        self._geometry += carried(added.geometry, [(carrier, place), *own])
-        self._add_references(added, self._base_of(added, carrier, place, prefix))
-        return added.body_names
 
     def _add_base(self, carrier: int, inertia: Inertia) -> None:
         """Add an inertia that is fixed to a body, or to the world."""
@@ -307,9 +304,7 @@ class Builder:
         )
         if not held or (carrier == 0 and place == IDENTITY):
             return WORLD
-        name = f"{prefix or f'{added.name}_'}{WORLD}"
-        while name in self._frames or name in self._index:
-            name += "_"
+        name = unused(f"{prefix or f'{added.name}_'}{WORLD}", self._frames.keys() | self._index.keys())
         self._frames[name] = Frame(name, carrier, place)
         return name
 

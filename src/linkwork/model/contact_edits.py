@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import ModelError, warn_caller
 from linkwork.model.all_contacts import Contacts
 
 if TYPE_CHECKING:
+    from linkwork.model.medium import Medium
     from linkwork.model.model import Model
 
 NONE = Contacts()
@@ -29,20 +30,13 @@ def left_contacts(
     contacts = model.contacts
     if contacts == NONE:
         return contacts
-    reference = contacts.reference
-    if reference is not None:
-        reference = tuple(
-            x
-            for name, start, body in zip(model.joint_names, model.q_start, model.bodies, strict=True)
-            if name in joints
-            for x in reference[start : start + body.joint.nq]
-        )
+
+    def of(names: Collection[str], rows: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
+        return tuple((called(name), *rest) for name, *rest in rows if name in names)
+
     bonds, medium = contacts.bonds, contacts.medium
     if held is not None and len(bonds) == len(model.constraints):
         bonds = tuple(bonds[k] for k in held)
-    if medium is not None:
-        boxes = tuple((called(frame), place, sides) for frame, place, sides in medium.boxes if frame in frames)
-        medium = replace(medium, boxes=boxes)
     return replace(
         contacts,
         each=tuple(
@@ -50,13 +44,20 @@ def left_contacts(
             for each in contacts
             if each.frame in frames and each.on in frames
         ),
-        limits=tuple((called(joint), soft, margin) for joint, soft, margin in contacts.limits if joint in joints),
-        friction=tuple((called(joint), soft) for joint, soft in contacts.friction if joint in joints),
-        centres=tuple((called(frame), place) for frame, place in contacts.centres if frame in frames),
-        reference=reference,
+        limits=of(joints, contacts.limits),
+        friction=of(joints, contacts.friction),
+        centres=of(frames, contacts.centres),
+        reference=None if contacts.reference is None else _coordinates(model, contacts.reference, joints),
         bonds=bonds,
-        medium=medium,
+        medium=None if medium is None else replace(medium, boxes=of(frames, medium.boxes)),
     )
+
+
+def _coordinates(model: Model, q: tuple[float, ...], joints: Collection[str]) -> tuple[float, ...]:
+    """The coordinates of these joints."""
+    bodies = zip(model.q_start, model.bodies, strict=True)
+    kept = ((start, body.joint.nq) for start, body in bodies if body.joint_name in joints)
+    return tuple(x for start, count in kept for x in q[start : start + count])
 
 
 def joined_contacts(parts: Sequence[tuple[str, Contacts]]) -> Contacts:
@@ -66,29 +67,28 @@ def joined_contacts(parts: Sequence[tuple[str, Contacts]]) -> Contacts:
     there = [(name, part) for name, part in parts if part != NONE]
     if not there:
         return NONE
-    settled = {"friction_ratio": NONE.friction_ratio, "tolerance": NONE.tolerance}
+    settings: dict[str, Any] = {name: getattr(NONE, name) for name in ("friction_ratio", "tolerance")}
     medium = None
     for name, part in there:
-        for what, value in settled.items():
-            settled[what] = _settled(name, what, getattr(part, what), value, getattr(NONE, what))
-        if medium is None or part.medium is None:
-            medium = part.medium if medium is None else medium
-            continue
-        bare, other = (replace(each, boxes=()) for each in (medium, part.medium))
-        if bare != other:
-            warn_caller(f"model {name!r} moves in {other}, and is added to one in {bare}, which holds for all")
-        medium = replace(medium, boxes=medium.boxes + part.medium.boxes)
-    contacts = [part for _, part in there]
-    return Contacts(
-        each=tuple(each for part in contacts for each in part),
-        limits=tuple(each for part in contacts for each in part.limits),
-        friction=tuple(each for part in contacts for each in part.friction),
-        centres=tuple(each for part in contacts for each in part.centres),
-        left_out=tuple(dict.fromkeys(each for part in contacts for each in part.left_out)),
-        medium=medium,
-        friction_ratio=settled["friction_ratio"],
-        tolerance=settled["tolerance"],
-    )
+        for what, value in settings.items():
+            settings[what] = _settled(name, what, getattr(part, what), value, getattr(NONE, what))
+        medium = _joined_medium(name, part.medium, medium)
+    rows: dict[str, Any] = {
+        what: tuple(row for _, part in there for row in getattr(part, what))
+        for what in ("each", "limits", "friction", "centres", "left_out")
+    }
+    rows["left_out"] = tuple(dict.fromkeys(rows["left_out"]))
+    return Contacts(**rows, **settings, medium=medium)
+
+
+def _joined_medium(name: str, medium: Medium | None, before: Medium | None) -> Medium | None:
+    """The medium of a model and that of those before it, with the boxes of both."""
+    if medium is None or before is None:
+        return medium or before
+    bare, other = (replace(each, boxes=()) for each in (before, medium))
+    if bare != other:
+        warn_caller(f"model {name!r} moves in {other}, and is added to one in {bare}, which holds for all")
+    return replace(before, boxes=before.boxes + medium.boxes)
 
 
 def _settled(name: str, what: str, value: float, before: float, default: float) -> float:

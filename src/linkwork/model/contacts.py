@@ -141,6 +141,8 @@ class HeightField:
 
 Shape = Sphere | Capsule | Cylinder | Box | Ellipsoid
 Ground = Plane | HeightField
+_PAIRS = (Sphere | Capsule, Box, Box | Sphere)
+"""Shapes that may touch each other."""
 
 
 @dataclass(frozen=True)
@@ -216,30 +218,7 @@ class Contact:
             if not isinstance(value, str):
                 raise ArgumentError(f"{what} of a contact must be a name, not {shown(value)}")
         called = f"the contact of {self.frame!r}"
-        if self.shape is not None and not isinstance(self.shape, Shape):
-            raise ArgumentError(
-                f"shape of {called} must be lw.Sphere, lw.Capsule, lw.Cylinder, lw.Box, lw.Ellipsoid, or None for a "
-                f"point, not {shown(self.shape)}"
-            )
-        if isinstance(self.against, Shape):
-            if not any(
-                isinstance(self.shape, kinds) and isinstance(self.against, kinds)
-                for kinds in (Sphere | Capsule, Box, Box | Sphere)
-            ):
-                raise ArgumentError(
-                    f"{called}: spheres and capsules may touch each other, and boxes may touch boxes and spheres; "
-                    f"{_kind(self.shape)} and {_kind(self.against)} may not. Cylinders, ellipsoids and points touch "
-                    f"the ground alone"
-                )
-        elif not isinstance(self.against, Ground):
-            raise ArgumentError(
-                f"{called} must be against lw.Plane, lw.HeightField, lw.Sphere, lw.Capsule or lw.Box, not "
-                f"{shown(self.against)}"
-            )
-        if isinstance(self.against, HeightField) and isinstance(self.shape, Cylinder | Box | Ellipsoid):
-            raise ArgumentError(
-                f"{called}: points, spheres and capsules touch a height field; {_kind(self.shape)} does not"
-            )
+        self._check_shapes(called)
         if self.frame == self.on:
             raise ArgumentError(f"{called} is with itself; on must be another frame")
         object.__setattr__(self, "friction", not_negative(f"friction of {called}", self.friction))
@@ -258,6 +237,30 @@ class Contact:
                 raise ArgumentError(str(error).replace("placement", what, 1)) from None
         if not isinstance(self.softness, Softness):
             raise ArgumentError(f"softness of {called} must be lw.Softness, not {shown(self.softness)}")
+
+    def _check_shapes(self, called: str) -> None:
+        """Both are shapes that can touch each other."""
+        if self.shape is not None and not isinstance(self.shape, Shape):
+            raise ArgumentError(
+                f"shape of {called} must be lw.Sphere, lw.Capsule, lw.Cylinder, lw.Box, lw.Ellipsoid, or None for a "
+                f"point, not {shown(self.shape)}"
+            )
+        if isinstance(self.against, Shape):
+            if not any(isinstance(self.shape, kinds) and isinstance(self.against, kinds) for kinds in _PAIRS):
+                raise ArgumentError(
+                    f"{called}: spheres and capsules may touch each other, and boxes may touch boxes and spheres; "
+                    f"{_kind(self.shape)} and {_kind(self.against)} may not. Cylinders, ellipsoids and points touch "
+                    f"the ground alone"
+                )
+        elif not isinstance(self.against, Ground):
+            raise ArgumentError(
+                f"{called} must be against lw.Plane, lw.HeightField, lw.Sphere, lw.Capsule or lw.Box, not "
+                f"{shown(self.against)}"
+            )
+        if isinstance(self.against, HeightField) and isinstance(self.shape, Cylinder | Box | Ellipsoid):
+            raise ArgumentError(
+                f"{called}: points, spheres and capsules touch a height field; {_kind(self.shape)} does not"
+            )
 
     @property
     def points(self) -> int:

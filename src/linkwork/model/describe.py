@@ -108,18 +108,10 @@ def _cells(model: Model, most: int) -> tuple[list[str], list[list[str]]]:
         rows.append([WORLD, *[""] * (len(headings) - 2), extra.get(0, "")])
     for index, prefix in order[:most]:
         body = model.bodies[index - 1]
-        rows.append(
-            [
-                prefix + one_line(body.name),
-                *([] if drawn else [one_line(names[body.parent])]),
-                one_line(body.joint_name),
-                body.joint.describe(),
-                f"{body.inertia.mass:.4g}",
-                _range(body),
-                _numbers(body.limits.effort),
-                extra.get(index, ""),
-            ]
-        )
+        parent = [] if drawn else [one_line(names[body.parent])]
+        numbers = f"{body.inertia.mass:.4g}", _range(body), _numbers(body.limits.effort)
+        joint = one_line(body.joint_name), body.joint.describe()
+        rows.append([prefix + one_line(body.name), *parent, *joint, *numbers, extra.get(index, "")])
     if len(model.bodies) > most:
         rows.append([f"... and {len(model.bodies) - most} more"])
     return headings, rows

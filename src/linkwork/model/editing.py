@@ -333,8 +333,7 @@ def _one_state(model: Model, name: str, value: Any) -> list[float]:
     numbers = coordinates(model, name, value)
     if numbers.ndim > 1:
         raise ArgumentError(f"joint {name!r} is locked in one place, not in {shown(value)}")
-    found: list[float] = numbers.tolist()
-    return found
+    return numbers.tolist()
 
 
 def _place_of(model: Model, frame: str | Point) -> tuple[int, Transform]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from linkwork.model.tree import children_of
+
 Lane = tuple[int, ...]
 
 MOST_LANES = 4
@@ -26,28 +28,31 @@ class Role:
 
 def roles(parents: Sequence[int], kinds: Sequence[Hashable]) -> list[Role]:
     """The role of each body of a tree, given by its parents and joint types; number 0 is the world."""
-    children: list[list[int]] = [[] for _ in parents]
-    for body in range(1, len(parents)):
-        children[parents[body]].append(body)
-    known: dict[Hashable, int] = {}
-    shape = [0] * len(parents)  # equal for isomorphic branches
-    for body in reversed(range(len(parents))):
-        whole = (kinds[body], tuple(sorted(shape[child] for child in children[body])))
-        shape[body] = known.setdefault(whole, len(known))
-
-    found = [Role(0, ())] * len(parents)
+    children = children_of(parents)
+    shape = _shapes(children, kinds)
+    lanes: list[Lane] = [()] * len(parents)
+    result = [Role(0, ())] * len(parents)
     groups: list[list[int]] = [[0]]
     for number, group in enumerate(groups):  # the list grows during the loop
         for body in group:
-            found[body] = Role(number, found[body].lane)
-        for wanted in dict.fromkeys(shape[child] for child in children[group[0]]):
-            of_each = [[child for child in children[body] if shape[child] == wanted] for body in group]
+            result[body] = Role(number, lanes[body])
+        for alike in dict.fromkeys(shape[child] for child in children[group[0]]):
+            of_each = [[child for child in children[body] if shape[child] == alike] for body in group]
             most = max(1, MOST_LANES // len(group))
             for start in range(0, len(of_each[0]), most):
-                together = [alike[start : start + most] for alike in of_each]
-                for body, alike in zip(group, together, strict=True):
-                    for branch, child in enumerate(alike):
-                        own = (start + branch,) if len(alike) > 1 else ()
-                        found[child] = Role(0, found[body].lane + own)
-                groups.append([child for alike in together for child in alike])
-    return found
+                together = [branches[start : start + most] for branches in of_each]
+                for body, branches in zip(group, together, strict=True):
+                    for branch, child in enumerate(branches, start):
+                        lanes[child] = (*lanes[body], branch) if len(branches) > 1 else lanes[body]
+                groups.append([child for branches in together for child in branches])
+    return result
+
+
+def _shapes(children: Sequence[Sequence[int]], kinds: Sequence[Hashable]) -> list[int]:
+    """A number for the branch that begins with each body, equal for isomorphic ones."""
+    numbers: dict[Hashable, int] = {}
+    shape = [0] * len(children)
+    for body in reversed(range(len(children))):
+        whole = kinds[body], tuple(sorted(shape[child] for child in children[body]))
+        shape[body] = numbers.setdefault(whole, len(numbers))
+    return shape

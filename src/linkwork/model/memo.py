@@ -13,20 +13,10 @@ from typing import Any, TypeVar
 Found = TypeVar("Found")
 
 
-class Served:
-    """An object whose memo's tables ``quick`` and ``frames`` are in slots once they were asked for: there the builtins
-    read them without looking up an attribute.
-    """
-
-    __slots__ = ("_table", "_table_of_frames")
-    _table: dict[str, Any]
-    _table_of_frames: dict[Any, Any]
-
-
 class Memo:
     """Six tables.
 
-    quick: entries that serve plain arrays without running Python, by the name of an algorithm (``engine.run.entries``).
+    quick: builtins that serve plain arrays, by the name of an algorithm (``engine.run.entries``).
     plans: how tasks are computed, by algorithm, absent arguments, frames and form.
     frames: frames of earlier calls, keyed as they were given.
     held: constraints of earlier calls, with their compiled code, keyed as they were given.

@@ -18,7 +18,7 @@ from linkwork.model.all_contacts import Contacts, as_contacts
 from linkwork.model.geometry import Geometry
 from linkwork.model.inertias import NOTHING
 from linkwork.model.limits import Limits as Limits
-from linkwork.model.memo import Memo, Served
+from linkwork.model.memo import Memo
 from linkwork.model.placements import as_placement
 from linkwork.model.points import Point as Point
 from linkwork.model.queries import WORLD as WORLD
@@ -103,7 +103,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Model(Served):
+class Model:
     """A mechanism: bodies in an order in which parents come first, named frames, and gravity.
 
     Made by ``lw.load``, ``lw.Builder`` or ``lw.mechanisms``. It is immutable, can be pickled and compared, and holds
@@ -142,28 +142,32 @@ class Model(Served):
         x, y, z = several(f"gravity of model {self.name!r}", self.gravity, 3, ModelError)
         if type(self.gravity) is not tuple or self.gravity != (x, y, z):
             object.__setattr__(self, "gravity", (x, y, z))
+        self._check_names()
+        self._check_bodies()
+        object.__setattr__(self, "contacts", as_contacts(self.contacts))
+        if not isinstance(self.base_inertia, Inertia):
+            raise ModelError(f"base_inertia of model {self.name!r} must be an inertia, not {shown(self.base_inertia)}")
+        listed = any(type(parts) is not tuple or parts for parts in (self.constraints, self.actuators))
+        if listed or self.contacts != Contacts():
+            from linkwork.model.references import check_references
+
+            check_references(self)
+
+    def _check_names(self) -> None:
         for kind, names in (("body", self.body_names), ("joint", self.joint_names), ("frame", self.frame_names)):
             if len(set(names)) != len(names):
                 double = next(name for name in names if names.count(name) > 1)
                 raise ModelError(f"model {self.name!r} has two of the {kind} name {double!r}; names must be unique")
+
+    def _check_bodies(self) -> None:
+        """Every body comes after the one that carries it; everything else is on a body that exists."""
         for index, body in enumerate(self.bodies, 1):
             if not 0 <= body.parent < index:
                 raise ModelError(f"body {body.name!r} comes before its parent")
-        for frame in self.frames:
-            if not 0 <= frame.body <= len(self.bodies):
-                raise ModelError(f"frame {frame.name!r} is on body {shown(frame.body)}, of {len(self.bodies)}")
-        object.__setattr__(self, "contacts", as_contacts(self.contacts))
-        if not isinstance(self.base_inertia, Inertia):
-            raise ModelError(f"base_inertia of model {self.name!r} must be an inertia, not {shown(self.base_inertia)}")
-        if any(type(parts) is not tuple or parts for parts in (self.constraints, self.actuators)) or (
-            self.contacts != Contacts()
-        ):
-            from linkwork.model.references import check_references
-
-            check_references(self)
-        for shape in self.geometry:
-            if not 0 <= shape.body <= len(self.bodies):
-                raise ModelError(f"a {shape.kind} is on body {shown(shape.body)}, of {len(self.bodies)}")
+        on = [(f"frame {frame.name!r}", frame.body) for frame in self.frames]
+        for what, carrier in [*on, *((f"a {shape.kind}", shape.body) for shape in self.geometry)]:
+            if not 0 <= carrier <= len(self.bodies):
+                raise ModelError(f"{what} is on body {shown(carrier)}, of {len(self.bodies)}")
 
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {len(self.bodies)} bodies, nq {self.nq}, nv {self.nv}>"
@@ -175,17 +179,6 @@ class Model(Served):
     def _memo(self) -> Memo:
         """The cache of the model; no part of its value."""
         return Memo()
-
-    @cached_property
-    def _quick(self) -> dict[str, Any]:
-        """A table of the memo, for the builtins, which find it in a slot from then on; ``_frames`` likewise."""
-        object.__setattr__(self, "_table", self._memo.quick)
-        return self._memo.quick
-
-    @cached_property
-    def _frames(self) -> dict[Any, Any]:
-        object.__setattr__(self, "_table_of_frames", self._memo.frames)
-        return self._memo.frames
 
     @cached_property
     def nq(self) -> int:

@@ -54,56 +54,69 @@ class Paths:
 
 def paths_of(parents: Sequence[int], points: Sequence[int]) -> Paths:
     """The paths of points on bodies. O(bodies + points log points)."""
-    carried = [0] * len(parents)  # number of points that each body carries
+    own = [0] * len(parents)  # number of points on each body
     for body in points:
-        carried[body] += 1
-    own = carried.copy()
+        own[body] += 1
+    walk, branches = _walk(parents, own)
+    position = {body: number for number, body in enumerate(walk, 1)}
+    stop: dict[int, int] = {}  # end of the range behind each body, in the walk
+    for body in reversed(walk):
+        stop[body] = stop[branches[body][0]] if branches[body] else position[body] + 1
+    stations = [body for body in walk if own[body] or len(branches[body]) > 1]
+    fork, common, root = _above(parents, walk, branches, stations, own)
+    order = sorted(filter(points.__getitem__, range(len(points))), key=lambda k: position[points[k]])
+    stations_at, points_at = [position[body] for body in stations], [position[points[k]] for k in order]
+
+    def station(body: int) -> Station:
+        first, end = position[body] + 1, stop[body] if own[body] else position[branches[body][0]]
+        after = end, stop[root[body]] if own[body] else end
+        on = _stretch(points_at, first - 1, first)
+        return Station(body, fork[body], (first, end), after, _stretch(stations_at, first, end), on)
+
+    places = [Place((1, 1), (1, 1), 0)] * len(points)  # points on the world share no body with others
+    for number_of_point, index in enumerate(order, 1):
+        body = points[index]
+        behind, after = _stretch(points_at, stop[body], stop[root[body]])
+        places[index] = Place((number_of_point, behind), (behind, after), common[body] or body)
+    return Paths(walk, [station(body) for body in stations], order, places)
+
+
+def _walk(parents: Sequence[int], own: Sequence[int]) -> tuple[list[int], list[list[int]]]:
+    """The bodies on the paths of points, depth first, and the branches of each, the last first."""
+    behind = list(own)
     branches: list[list[int]] = [[] for _ in parents]
     for body in reversed(range(1, len(parents))):
-        if carried[body]:
-            carried[parents[body]] += carried[body]
-            branches[parents[body]].append(body)  # the last first
-
+        if behind[body]:
+            behind[parents[body]] += behind[body]
+            branches[parents[body]].append(body)
     walk: list[int] = []
     ahead = branches[0].copy()
     while ahead:
         walk.append(ahead.pop())
         ahead += branches[walk[-1]]
-    position = {body: number for number, body in enumerate(walk, 1)}
+    return walk, branches
 
-    stop: dict[int, int] = {}  # end of the range behind each body, in the walk
-    for body in reversed(walk):
-        stop[body] = stop[branches[body][0]] if branches[body] else position[body] + 1
-    fork, common, root = {0: 0}, {0: 0}, {0: 0}  # where a later branch leaves; outermost meeting; first body
-    marked = [body for body in walk if own[body] or len(branches[body]) > 1]
-    number = {body: k for k, body in enumerate(marked, 1)}
+
+def _above(
+    parents: Sequence[int],
+    walk: list[int],
+    branches: list[list[int]],
+    stations: list[int],
+    own: Sequence[int],
+) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
+    """For each body: the number of the station where a later branch leaves its path, the outermost body at which paths
+    meet, and the path's first body.
+    """
+    number = {body: k for k, body in enumerate(stations, 1)}
+    fork, common, root = {0: 0}, {0: 0}, {0: 0}
     for body in walk:
         above = parents[body]
         fork[body] = fork[above] if body == branches[above][0] else number.get(above, 0)
         root[body] = root[above] or body
         common[body] = common[above] or (body if own[body] + len(branches[body]) > 1 else 0)
+    return fork, common, root
 
-    order = sorted((k for k, body in enumerate(points) if body), key=lambda k: position[points[k]])
-    stations_at, points_at = [position[body] for body in marked], [position[points[k]] for k in order]
 
-    def stretch(places: list[int], start: int, stop: int) -> Stretch:
-        """The range of numbers whose places in the walk are in a half-open range."""
-        return 1 + bisect_left(places, start), 1 + bisect_left(places, stop)
-
-    def station(body: int) -> Station:
-        first, end = position[body] + 1, stop[body] if own[body] else position[branches[body][0]]
-        return Station(
-            body,
-            fork[body],
-            (first, end),
-            (end, stop[root[body]] if own[body] else end),
-            stretch(stations_at, first, end),
-            stretch(points_at, first - 1, first),
-        )
-
-    places = [Place((1, 1), (1, 1), 0)] * len(points)  # points on the world share no body with others
-    for number_of_point, index in enumerate(order, 1):
-        body = points[index]
-        behind, after = stretch(points_at, stop[body], stop[root[body]])
-        places[index] = Place((number_of_point, behind), (behind, after), common[body] or body)
-    return Paths(walk, [station(body) for body in marked], order, places)
+def _stretch(places: list[int], start: int, stop: int) -> Stretch:
+    """The range of numbers whose places in the walk are in a half-open range."""
+    return 1 + bisect_left(places, start), 1 + bisect_left(places, stop)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -59,19 +59,9 @@ def joint(model: Model, name: str) -> JointView:
 
     index = model.joint_index(name)
     body = model.bodies[index]
-    return JointView(
-        name,
-        index,
-        body.joint,
-        name_of(model, body.parent),
-        body.name,
-        slice_of(model, "q", index),
-        slice_of(model, "v", index),
-        body.placement,
-        body.limits,
-        body.armature or (0.0,) * body.joint.nv,
-        is_driven(body),
-    )
+    parent, q, v = name_of(model, body.parent), slice_of(model, "q", index), slice_of(model, "v", index)
+    rest = body.placement, body.limits, body.armature or (0.0,) * body.joint.nv, is_driven(body)
+    return JointView(name, index, body.joint, parent, body.name, q, v, *rest)
 
 
 def body(model: Model, name: str) -> BodyView:
@@ -94,18 +84,11 @@ def body(model: Model, name: str) -> BodyView:
 
     index = model.body_index(name)
     body, number = model.bodies[index], index + 1
+    children = tuple(other.name for other in model.bodies if other.parent == number)
+    frames = tuple(frame.name for frame in model.frames if frame.body == number)
     mass, com, about = mass_com_inertia(body.inertia)
-    return BodyView(
-        name,
-        index,
-        body.joint_name,
-        name_of(model, body.parent),
-        tuple(other.name for other in model.bodies if other.parent == number),
-        tuple(frame.name for frame in model.frames if frame.body == number),
-        mass,
-        (float(com[0]), float(com[1]), float(com[2])),
-        tuple(map(tuple, about.tolist())),
-    )
+    solid = mass, tuple(com.tolist()), tuple(map(tuple, about.tolist()))
+    return BodyView(name, index, body.joint_name, name_of(model, body.parent), children, frames, *solid)
 
 
 def body_of(model: Model, frame: str) -> str:
@@ -193,6 +176,13 @@ def html(model: Model) -> str:
 def name_of(model: Model, number: int) -> str:
     """The name of a body by its number in the tree."""
     return model.body_names[number - 1] if number else WORLD
+
+
+def unused(name: str, taken: Container[str]) -> str:
+    """A name that is not taken: the name itself, or with underscores behind it."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def what_it_is(model: Model, name: object) -> str:

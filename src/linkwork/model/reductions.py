@@ -40,17 +40,9 @@ def reduction(places: Sequence[Any]) -> list[list[Unknown]]:
     steps = []
     for span in (1 << level for level in range(count.bit_length())):
         half = span // 2
-        step = [
-            Unknown(
-                places[k],
-                at(k - half) if half else None,
-                at(k + half) if half else None,
-                at(k - span),
-                at(k + span),
-                not half,
-                k // span % 2 == 0,
-            )
-            for k in range(span - 1, count, span)
-        ]
+        step = []
+        for k in range(span - 1, count, span):
+            before, after = (at(k - half), at(k + half)) if half else (None, None)
+            step.append(Unknown(places[k], before, after, at(k - span), at(k + span), not half, k // span % 2 == 0))
         steps.append([one for one in step if one.goes] + [one for one in step if not one.goes and not one.first])
     return steps

@@ -82,11 +82,17 @@ class DepthFirst(NamedTuple):
     depth: int
 
 
-def depth_first(parents: Sequence[int]) -> list[DepthFirst]:
-    """The positions of bodies with these parents, the world first."""
+def children_of(parents: Sequence[int]) -> list[list[int]]:
+    """The bodies on each body of a tree; body 0 is the world."""
     children: list[list[int]] = [[] for _ in parents]
     for body, parent in enumerate(parents[1:], 1):
         children[parent].append(body)
+    return children
+
+
+def depth_first(parents: Sequence[int]) -> list[DepthFirst]:
+    """The positions of bodies with these parents, the world first."""
+    children = children_of(parents)
     order, stack = [], [0]
     while stack:
         order.append(stack.pop())
@@ -222,7 +228,7 @@ class Tree(SegmentWalks, PathWalks, LoopWalks, PartWalks, Walks):
 
     @cached_property
     def _depth_first(self) -> list[DepthFirst]:
-        return depth_first([0, *(node.parent.index for node in self._nodes[1:])])
+        return depth_first(self._parents())
 
     def children(self, body: Node) -> Sequence[Node]:
         """The children of a body, or of the world."""
@@ -298,10 +304,7 @@ class Tree(SegmentWalks, PathWalks, LoopWalks, PartWalks, Walks):
 
     @cached_property
     def _children(self) -> list[list[Node]]:
-        found: list[list[Node]] = [[] for _ in self._nodes]
-        for node in self._nodes[1:]:
-            found[node.parent.index].append(node)
-        return found
+        return [[self._nodes[child] for child in row] for row in children_of(self._parents())]
 
     def _parents(self) -> list[int]:
         return [0, *(node.parent.index for node in self._nodes[1:])]

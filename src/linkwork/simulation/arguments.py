@@ -38,15 +38,6 @@ def check_not_traced(name: str, *values: Any) -> None:
         raise TracingError(f"{name} cannot be traced; call it with arrays, or trace a step of your own")
 
 
-def model_switch(name: str, value: Any) -> bool:
-    """True or False, for a quantity whose values the model has."""
-    return switch(
-        name,
-        value,
-        ": a simulation takes the numbers of the model; lw.Builder sets them, and lw.rollout takes others",
-    )
-
-
 # Steps, and rows over time
 
 
@@ -79,29 +70,15 @@ def steps_over(rows: dict[str, int], steps: Any) -> int:
     for name, count in rows.items():
         if count not in (1, steps):
             hint = f". Rows for each trajectory, the same at all times, are {name}[:, None]"
-            raise _wrong_rows(name, count, steps, hint)
+            raise wrong_rows(name, count, steps, hint)
     return steps
-
-
-def torque_table(model: Model, tau: Any, steps: int) -> Array:
-    """Joint forces (rows, nv) of one motion: a row for each step, one for all, or one more, for the final state."""
-    table = check_finite(model, "tau", "velocity", as_array(model, "tau", "velocity", tau))
-    if table.ndim > 2:
-        raise ArgumentError(
-            f"tau must have shape ({model.nv},), the same at all times, or ({steps}, {model.nv}), a row for each "
-            f"step, but has shape {table.shape}"
-        )
-    table = table if table.ndim == 2 else table[None]
-    if len(table) not in (1, steps, steps + 1):
-        raise _wrong_rows("tau", len(table), steps)
-    return table
 
 
 def _too_many(steps: str) -> ArgumentError:
     return ArgumentError(f"steps must be at most {_MOST_STEPS:,}, which takes years, not {steps}")
 
 
-def _wrong_rows(name: str, rows: int, steps: int, hint: str = "") -> ArgumentError:
+def wrong_rows(name: str, rows: int, steps: int, hint: str = "") -> ArgumentError:
     return ArgumentError(
         f"{name} has {rows} rows over time for {steps} steps; it must have a row for each step, or 1 for all steps"
         f"{hint}"
@@ -214,14 +191,6 @@ def one_state(model: Model, name: str, space: str, value: ArrayLike) -> Array:
             f"{name} has shape {array.shape}; a simulation begins in one state, ({array.shape[-1]},). "
             f"Call it for each state of a batch, or use lw.rollout"
         )
-    return array.copy()
-
-
-def constant_wrenches(model: Model, value: ArrayLike) -> Array:
-    """A copy of the wrenches (nbodies, 6) on the bodies, checked to be finite."""
-    array = check_finite(model, "f_ext", "wrenches", as_array(model, "f_ext", "wrenches", value))
-    if array.ndim != 2:
-        raise ArgumentError(f"f_ext must have shape ({len(model.bodies)}, 6) or be a function of (t, q, v)")
     return array.copy()
 
 

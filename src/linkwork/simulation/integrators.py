@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,14 @@ from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import integrate
 from linkwork.errors import ArgumentError, MissingExtraError, SingularError
 from linkwork.model.model import Model
+from linkwork.simulation.contact_steps import contact_euler
 from linkwork.simulation.plant import Plant
 from linkwork.simulation.tangent import Tangent
 
-Step = Callable[[Plant, float, Array, Array, Array, float], tuple[Array, Array]]
+if TYPE_CHECKING:
+    from linkwork.simulation.step import Step
+
+Integrator = Callable[[Plant, float, Array, Array, Array, float], tuple[Array, Array]]
 
 INTEGRATORS = ("semi_implicit_euler", "runge_kutta_4", "adaptive")
 SOLVERS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
@@ -92,9 +96,14 @@ class Adaptive:
         return integrate(model, q, solver.y[:nv].copy()), solver.y[nv:].copy()
 
 
-def step_of(integrator: str, model: Model, solver: str, rtol: float, atol: float) -> Step:
-    """The integrator of that name."""
+def integrator_of(step: Step) -> Integrator:
+    """The integrator of a step."""
+    if step.several:
+        return runge_kutta_4
+    return semi_implicit_euler if step.contacts is None else contact_euler
+
+
+def check_integrator(integrator: str, solver: str) -> None:
+    """An error if there is no integrator of that name, or no such solver of the adaptive one."""
     choice("solver", solver, SOLVERS)
-    if choice("integrator", integrator, INTEGRATORS) == "adaptive":
-        return Adaptive(model, solver, rtol, atol)
-    return semi_implicit_euler if integrator == "semi_implicit_euler" else runge_kutta_4
+    choice("integrator", integrator, INTEGRATORS)

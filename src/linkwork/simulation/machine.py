@@ -8,33 +8,24 @@ it is then done in Python, as is every error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from math import nan
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
-from linkwork.compiled.subroutine import subroutine
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.coupled_joints import as_couplings
-from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.engine.ir.program import Program
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, code_for_trace
 from linkwork.engine.plans.traced import Traced
 from linkwork.engine.rollout import run_over_time
 from linkwork.engine.trace.isomorphic import branches_of
-from linkwork.simulation.coupled import with_leaders
-from linkwork.simulation.held import stopped, stopped_in_loops
 from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.record import Record
-from linkwork.simulation.scene import RECORDED, Scene, spaces_of
+from linkwork.simulation.scene import NEXT, NOW, RECORDED, Scene, spaces_of
 from linkwork.simulation.stages import Stages, ask
-from linkwork.simulation.stops import going_on, within_limits
-from linkwork.spatial import total, where_less
 
 _FEW = 12
 """Bodies up to which composite bodies take no longer than articulated ones."""
@@ -57,167 +48,69 @@ class _Text:
     """The functions of a step that are traced."""
 
     def __init__(self, scene: Scene) -> None:
-        self.scene = scene
+        self.scene, self.of = scene, scene.step
 
     def advance(
-        self, q: Any, v: Any, a: Any, tau: Any, wrenches: Any, clock: Any, dt: Any, extra: Any = None, **given: Any
-    ) -> tuple[Any, ...]:
+        self, q: Any, v: Any, a: Any, tau: Any, wrenches: Any, clock: Any, dt: Any, extra: Any = None,
+        said: Any = None, **given: Any,
+    ) -> tuple[Any, ...]:  # fmt: skip
         """The state dt later."""
-        scene, parameters = self.scene, [value for key, value in given.items() if key.startswith("law_")]
-        asked = scene.law is not None and not scene.hold
-
-        def limited(t: Any, q: Any, v: Any, *parameters: Any) -> list[Any]:
-            assert scene.law is not None
-            return [_within(scene.law(t, q, v, *parameters), scene.effort)]
-
-        once = subroutine(limited) if scene.several else limited
-
-        def law(t: Any, q: Any, v: Any) -> Any:
-            return once(t, q, v, *parameters)[0]
-
-        plant = self._plant(lambda step, t, q, v: law(t, q, v) if asked else tau, dt, given.get("f_ext"))
+        scene, law = self.scene, self.of.driving(given)
+        plant = self._plant(law if said is None else lambda count, t, q, v: said, dt, given)
         plant.extra = extra
-        q, v = self._stepped(plant, clock[0] * dt, q, v, a, dt)
+        q, v = self.of.integrated(plant, clock[0] * dt, q, v, a, dt)
         now = clock[0] + 1.0
         phase, t = clock[1], now * dt
-        if scene.driven == "table":
-            tau = given["following"]
-        elif scene.law is not None and scene.hold:
+        plant.use({name: given.get(NEXT + name, given[NOW + name]) for name in scene.parts})
+        tau = law(0, t, q, v)
+        if said is not None:
             phase = np.where(phase + 1.0 < scene.hold, phase + 1.0, 0.0)
-            tau = np.where(phase == 0.0, law(t, q, v), tau)
-        elif scene.law is not None:
-            tau = law(t, q, v)
-        a, wrenches, extra = self._answer(plant, t, q, v, tau, dt, extra)
-        return (q, v, a, tau, wrenches, *([] if extra is None else [extra]), np.stack([now, phase]))
+            tau = np.where(phase == 0.0, tau, said)
+        answer = plant.answer(t, q, v, tau, extra)
+        return (q, v, *_happening(answer, True), *([] if said is None else [tau]), np.stack([now, phase]))
 
     def driven(self, q: Any, v: Any, tau: Any, t: Any, dt: Any, **given: Any) -> tuple[Any, ...]:
         """The state dt later, and the accelerations, forces and wrenches for driving forces computed by Python."""
-        tau = _within(tau, self.scene.effort)
-        plant = self._plant(lambda step, t, q, v: tau, dt, given.get("f_ext"))
-        happening = self._happening(plant, t, q, v, tau, dt)
-        return *self._stepped(plant, t, q, v, happening[0], dt), *happening
+        plant = self._plant(lambda count, t, q, v: tau, dt, given)
+        answer = plant.answer(t, q, v, tau)
+        state = self.of.integrated(plant, t, q, v, answer.a, dt)
+        return *state, *_happening(answer, bool(self.scene.wrenches))
 
     def asking(self, q: Any, v: Any, tau: Any, t: Any, dt: Any, **given: Any) -> tuple[Any, ...]:
         """The state dt later, where Python computes the driving forces of each evaluation. The first call passes on the
         accelerations, forces and wrenches at the beginning of the step, whose driving forces are already known.
         """
-        effort, told = self.scene.effort, list[tuple[Any, ...]]()
-
-        def source(step: int, t: Any, q: Any, v: Any) -> Any:
-            return _within(ask(np.shape(tau), t, q, v, *(told.pop() if told else ())), effort)
-
-        plant = self._plant(source, dt, given.get("f_ext"))
-        happening = self._happening(plant, t, q, v, _within(tau, effort), dt)
-        told.append(happening)
-        return self._stepped(plant, t, q, v, happening[0], dt)
-
-    def _happening(self, plant: Plant, t: Any, q: Any, v: Any, tau: Any, dt: Any) -> tuple[Any, ...]:
-        """Accelerations, driving forces, and, where there are any, wrenches, and the forces of friction and stops."""
-        a, wrenches, plant.extra = self._answer(plant, t, q, v, tau, dt)
-        found = (a, tau, wrenches if self.scene.wrenches else None, plant.extra)
-        return tuple(each for each in found if each is not None)
-
-    def _stepped(self, plant: Plant, t: Any, q: Any, v: Any, a: Any, dt: Any) -> tuple[Any, Any]:
-        """The state dt later, within the position limits if these are applied."""
-        q, v = self.scene.step(plant, t, q, v, a, dt)
-        if self.scene.joints:
-            q = _array(within_limits(numbers(q).tolist(), with_leaders(self.scene.joints, self.scene.together)))
-        return q, v
-
-    @property
-    def _needs_mass(self) -> bool:
-        """Whether a step that may be held by stops or friction computes the mass matrix once, for that and for its
-        accelerations; it is dearer than articulated bodies for larger robots.
-        """
-        scene = self.scene
-        held = scene.joints and not scene.several and scene.touching is None
-        free = not scene.constraints or scene.together is not None
-        return bool(held) and free and len(scene.model.bodies) <= _FEW
-
-    def _plant(self, source: Callable[..., Any], dt: Any, f_ext: Any) -> Plant:
-        scene = self.scene
-        plant = Plant(
-            scene.model,
-            source,
-            method="composite_body" if self._needs_mass else "articulated_body",
-            constraints=scene.constraints,
-            stabilisation=scene.stabilisation,
-            proximal=scene.proximal,
-            load=scene.load if scene.load is not None else f_ext,
-            damping=np.array(scene.damping),
-            implicit=dt if scene.integrator == "semi_implicit_euler" else None,
-            springs=scene.springs,
-            touching=scene.touching,
-            dt=dt,
-            contact_forces=scene.contact_forces,
+        told: list[tuple[Any, ...]] = []
+        plant = self._plant(
+            lambda count, t, q, v: ask(np.shape(tau), t, q, v, *(told.pop() if told else ())), dt, given
         )
-        if scene.several:
-            plant.dynamics = subroutine(plant.dynamics)
-        return plant
+        answer = plant.answer(t, q, v, tau)
+        told.append(_happening(answer, bool(self.scene.wrenches)))
+        return self.of.integrated(plant, t, q, v, answer.a, dt)
 
-    def _answer(
-        self, plant: Plant, t: Any, q: Any, v: Any, tau: Any, dt: Any, before: Any = None
-    ) -> tuple[Any, Any, Any]:
-        """Accelerations, wrenches, and the forces of friction and stops, None if there are none; ``before`` are those
-        of the previous step, if they are known.
-        """
-        scene = self.scene
-        plant.extra = None
-        free = plant.driven(t, q, v, tau)
-        if not scene.joints:
-            return free.a, free.wrenches, None
-        end, rate = v + dt * free.a, 1.0 / dt
-        if _loops(scene) == "inside":
-            return self._in_loops(plant, t, q, v, tau, dt, free, before)
-        if _loops(scene):  # a step in which a stop is reached is left to Python
-            beyond = total(going_on(scene.joints, numbers(end).tolist(), numbers(q).tolist(), numbers(dt).item()))
-            return free.a + where_less(0.0, beyond, nan, 0.0), free.wrenches, 0.0 * v
-        found, impulses, added = stopped(
-            lambda q, dt: mass_matrix(plant.damped(dt), q), [dt], end, q, dt, scene.joints,
-            scene.together, None if before is None else (before * dt, v),
-        )  # fmt: skip
-        wrenches = free.wrenches
-        couplings = as_couplings(scene.model, scene.constraints)
-        if couplings is not None and couplings.couplings:
-            wrenches = wrenches + (added * rate)[:, None] * couplings.wrenches
-        return free.a + (found - end) * rate, wrenches, impulses * rate
+    def _plant(self, source: Callable[..., Any], dt: Any, given: Mapping[str, Any]) -> Plant:
+        step, own = self.of, {name: given[NOW + name] for name in self.scene.parts}
+        # a step that may be held by stops or friction computes the mass matrix once, for that and for its
+        # accelerations; it is dearer than articulated bodies for larger robots
+        once = step.joints and not step.several and step.contacts is None and not step.in_loops
+        method = "composite_body" if once and len(step.model.bodies) <= _FEW else "articulated_body"
+        leaves = _loops(self.scene) == "outside"
+        return step.plant(dt, own, source=source, load=step.load, method=method, leaves_stops=leaves)
 
-    def _in_loops(
-        self, plant: Plant, t: Any, q: Any, v: Any, tau: Any, dt: Any, free: Answer, before: Any
-    ) -> tuple[Any, Any, Any]:
-        """The same for joints that are part of loops; ``free`` is the answer without friction and stops."""
 
-        def moving(extra: Any, q: Any, v: Any, dt: Any, t: Any, tau: Any, *load: Any) -> tuple[Any, Any]:
-            inside = self._plant(plant.source, dt, *(load or [plant.load]))
-            inside.extra = extra
-            answer = inside.driven(t, q, v, tau)
-            return answer.a, answer.wrenches
-
-        given = (t, tau, *([plant.load] if is_traced(plant.load) else []))
-        return stopped_in_loops(moving, given, (free.a, free.wrenches), q, v, dt, self.scene.joints, before)
+def _happening(answer: Answer, wrenches: bool) -> tuple[Any, ...]:
+    """Accelerations, driving forces, and, where there are any, wrenches, and the forces of friction and stops."""
+    found = (answer.a, answer.tau, answer.wrenches if wrenches else None, answer.extra)
+    return tuple(each for each in found if each is not None)
 
 
 def _loops(scene: Scene) -> str:
     """Whether joints that may be held are part of loops, not just coupled; and if so, whether friction and stops are
     solved for "inside" code, or "outside", because that code would be too long.
     """
-    if not (scene.joints and scene.constraints) or scene.together is not None:
+    if not scene.step.in_loops:
         return ""
-    return "inside" if len(scene.joints) * len(scene.model.bodies) <= _MOST_IN_LOOPS else "outside"
-
-
-def _within(tau: Any, most: Sequence[float]) -> Any:
-    """Driving forces clamped to the effort limits."""
-    cut = []
-    for u, limit in zip(numbers(tau).tolist(), most, strict=True):
-        cut.append(where_less(limit, u, limit, where_less(u, -limit, -limit, u)) if np.isfinite(limit) else u)
-    return _array(cut)
-
-
-def _array(items: Sequence[Any]) -> Any:
-    made = np.empty(len(items), dtype=object)
-    made[:] = items
-    return traced(made)
+    return "inside" if len(scene.step.joints) * len(scene.step.model.bodies) <= _MOST_IN_LOOPS else "outside"
 
 
 # Running
@@ -242,16 +135,20 @@ class Machine:
         every: int,
         q: Array,
         v: Array,
-        answer: tuple[Array, Array, Array],
-        extra: Array | None,
+        answer: Answer,
+        said: Array | None,
         states: Record,
     ) -> tuple[int, Array, Array, Answer, Array | None]:
-        """Advance from step k as far as one call goes: the step reached, and the state, forces and wrenches there."""
+        """Advance from step k as far as one call goes: the step reached, the state there with its answer, and the
+        forces of the law, if they are ``said`` for several steps.
+        """
         scene = self.scene
-        a, tau, wrenches = answer
+        a, tau, wrenches, extra = answer
         parts = [q, v, a, tau, wrenches.ravel()]
-        if scene.joints:
-            parts.append(np.zeros(scene.model.nv) if extra is None else extra)
+        if scene.step.joints:
+            parts.append(np.zeros(scene.step.model.nv) if extra is None else extra)
+        if scene.hold and said is not None:
+            parts.append(said)
         clock = np.array([float(k), float(k % scene.hold) if scene.hold else 0.0])
         before = [np.array(part, dtype=np.float64)[None] for part in (*parts, clock)]
         reached = k
@@ -274,8 +171,8 @@ class Machine:
                 break
             self._span = span // 2
         q, v, a, tau, wrenches = (part[0] for part in before[:RECORDED])
-        last = Answer(a, tau, wrenches.reshape(-1, 6))
-        return reached, q, v, last, before[RECORDED][0] if scene.joints else None
+        last = Answer(a, tau, wrenches.reshape(-1, 6), before[RECORDED][0] if scene.step.joints else None)
+        return reached, q, v, last, before[-2][0] if scene.hold else None
 
 
 def machine_for(scene: Scene, dt: float, steps: int, given: Mapping[str, Array]) -> Machine | None:
@@ -290,7 +187,7 @@ def machine_for(scene: Scene, dt: float, steps: int, given: Mapping[str, Array])
     def make(key: str) -> Plan:
         task = TracedTask(
             program, list(arguments.values()), list(scene.state.values()), None if loops else key, 2e-6, True, RECORDED,
-            branches=branches_of(scene.model, program, spaces_of(arguments)),
+            branches=branches_of(scene.step.model, program, spaces_of(arguments)),
         )  # fmt: skip
         return code_for_trace(task)
 
@@ -298,9 +195,9 @@ def machine_for(scene: Scene, dt: float, steps: int, given: Mapping[str, Array])
     return None if plan is None else Machine(scene, plan, dt, steps, given)
 
 
-def stages_for(scene: Scene, steps: int, hold: int) -> Stages | None:
+def stages_for(scene: Scene, steps: int) -> Stages | None:
     """The code of a step whose driving forces Python computes, in each evaluation if they are not held; or None."""
-    model, text, name = scene.model, _Text(scene), "asking" if scene.several and not hold else "driven"
+    model, text, name = scene.step.model, _Text(scene), "asking" if scene.step.several and not scene.hold else "driven"
     shapes: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "t": (), **scene.given}
     after: list[Shape] = [(model.nq,), (model.nv,)]
 
@@ -312,7 +209,7 @@ def stages_for(scene: Scene, steps: int, hold: int) -> Stages | None:
             return Stages.cut(text.asking, shapes, after)
         results = [*after, (model.nv,), (model.nv,)]
         results += [(scene.wrenches, 6)] if scene.wrenches else []
-        results += [(model.nv,)] if scene.joints else []
+        results += [(model.nv,)] if scene.step.joints else []
         structure = (tuple, [None] * len(results))
         branches = branches_of(model, program, spaces_of(shapes))
         whole = CompiledFunction("simulate", shapes, program, structure, results, key, 1e-6, branches=branches)
@@ -324,32 +221,32 @@ def stages_for(scene: Scene, steps: int, hold: int) -> Stages | None:
 
 def _calls(scene: Scene) -> bool:
     """Whether code of the step calls code with loops."""
-    laws = [law for law in (scene.law, scene.load) if law is not None]
-    return len(scene.model.bodies) > MOST_BODIES or any(law.has_loops for law in laws)
+    laws = [law for law in (scene.step.law, scene.step.load) if law is not None]
+    return len(scene.step.model.bodies) > MOST_BODIES or any(law.has_loops for law in laws)
 
 
 def _can_call(scene: Scene) -> bool:
-    """Whether all of the step can call code with loops, whose tables hold no armature that depends on the step."""
-    implicit = scene.integrator == "semi_implicit_euler" and any(scene.damping)
-    alone = not (scene.joints or scene.constraints or scene.touching is not None or implicit)
-    return alone or len(scene.model.bodies) <= MOST_BODIES
+    """Whether all of the step can call code with loops."""
+    step = scene.step
+    alone = not (step.joints or step.constraints or step.contacts is not None)
+    return alone or len(step.model.bodies) <= MOST_BODIES
 
 
 def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_of: Callable[[Any], Traced]) -> Any:
     """The result of ``make``, kept with the model; None if code cannot do the step, or does not pay off."""
-    model, laws = scene.model, [law for law in (scene.law, scene.load) if law is not None]
-    size, loops = len(model.bodies) * (2.5 if scene.joints else 1.0), _calls(scene)
+    model, laws = scene.step.model, [law for law in (scene.step.law, scene.step.load) if law is not None]
+    size, loops = len(model.bodies) * (2.5 if scene.step.joints else 1.0), _calls(scene)
     if current_form() != "auto" or not model.nv or (size > _LARGEST and not loops):
         return None
     if loops and not (name == "simulate" and _can_call(scene) and all(law.takes_tiles for law in laws)):
         return None  # the code has loops, and is called from Python
-    if _loops(scene) == "outside" and any(joint.friction for joint in scene.joints):
+    if _loops(scene) == "outside" and any(joint.friction for joint in scene.step.joints):
         return None  # friction and constraints depend on each other: Python solves for them together
     key = scene.key(name)
     if key is None:
         return None
     known, place, count = model._memo.plans, (key, name), (key, name, "steps")
-    if scene.joints:  # rounding differs where joints are held: the choice depends on this run alone
+    if scene.step.joints:  # rounding differs where joints are held: the choice depends on this run alone
         worth = steps >= (1.0 if _loops(scene) == "inside" else 0.1) * WORTH * len(model.bodies)
         if not worth:
             return None

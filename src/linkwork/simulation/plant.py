@@ -2,165 +2,278 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from math import nan
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compiled.arrays import TracedArray, numbers
+from linkwork.algorithms import step_forces
+from linkwork.compiled.arrays import array_of, is_traced, numbers
+from linkwork.compiled.subroutine import subroutine
 from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.call import call
 from linkwork.dynamics.constrained import constrained_dynamics
 from linkwork.dynamics.constraint_solvers import TracedSolver
 from linkwork.dynamics.contact.law import Touching
-from linkwork.dynamics.coupled_joints import coupled_motion
-from linkwork.dynamics.dynamics import forward_dynamics
+from linkwork.dynamics.contact.text import Text
+from linkwork.dynamics.coupled_joints import as_couplings, coupled_motion
+from linkwork.dynamics.dynamics import forward_dynamics, mass_matrix
 from linkwork.dynamics.held import held_by
-from linkwork.dynamics.kinematics import difference
-from linkwork.model.constraints import Constraint
+from linkwork.dynamics.varied import varied
 from linkwork.model.model import Model
 from linkwork.model.rotors import with_rotors
 from linkwork.simulation.arguments import returned
+from linkwork.simulation.held import stopped, stopped_in_loops
+from linkwork.simulation.stops import going_on
 from linkwork.simulation.torques import Source
+from linkwork.spatial import total, where_less
 from linkwork.unsolved import strictly
+
+if TYPE_CHECKING:
+    from linkwork.simulation.step import Step
 
 Load = Callable[[float, Array, Array], ArrayLike]
 
 
 class Answer(NamedTuple):
-    """Accelerations (nv,), the driving forces (nv,), and the wrenches of the constraints (k, 6)."""
+    """Accelerations (nv,), the driving forces (nv,), the wrenches of the constraints (k, 6), and the forces of friction
+    and stops (nv,), None if there are none.
+    """
 
     a: Array
     tau: Array
     wrenches: Array
+    extra: Array | None = None
+
+
+class Forces(NamedTuple):
+    """Joint forces (nv,): driving, damping, springs, friction and stops; the rotor inertias that make drag implicit,
+    None for those of the model; and the driving forces alone.
+    """
+
+    joints: Array
+    rotors: Array | None
+    drive: Array
 
 
 class Plant:
-    """Accelerations of a model under driving forces, damping, springs, external wrenches and constraints.
+    """Accelerations of a mechanism in a step of length dt, written over arrays: of floats, or of traced numbers.
 
-    With ``implicit`` (s) set, damping acts on the velocity at the end of a step of that length. Then (M + dt D) a = τ -
-    D v - ..., which is the same mechanism with armature dt D added, and costs no more.
+    Semi-implicit Euler evaluates damping and smoothed friction at the end of the step: (M + dt D) a = τ - D v - ...,
+    which is the same mechanism with armature dt D added, and costs no more.
 
-    It is written over arrays: of floats, or of traced numbers, which become code (``machine``).
+    Attributes:
+        count: the number of the step.
+        tau: the last driving forces. acting: the last joint forces.
+        extra: joint forces (nv,) of friction and stops in this step.
+        start: accelerations of the last step with contacts, the warm start of the next; None for a cold one.
+        leaves_stops: whether a step in which a joint in loops reaches a stop is NaN, and left to Python.
+        accelerating: (q, v, forces, rotors, f_ext, dt, *varied parameters) -> accelerations and wrenches; dt is used
+            for contacts only.
     """
 
     def __init__(
         self,
-        model: Model,
-        source: Source,
+        of: Step,
+        dt: Any,
+        parts: Mapping[str, Any],
+        own: Sequence[Any] = (),
         *,
-        method: str,
-        constraints: Sequence[Constraint],
-        stabilisation: float,
-        proximal: float,
-        load: Load | Array | None,
-        damping: Array,
-        implicit: Any,
-        springs: bool = False,
-        touching: Touching | None = None,
-        dt: Any = None,
-        contact_forces: bool = False,
+        source: Source | None = None,
+        load: Load | Array | None = None,
+        method: str = "articulated_body",
+        start: Any = None,
+        leaves_stops: bool = False,
     ) -> None:
-        self.model, self.source, self.method = model, source, method
-        self.constraints, self.stabilisation, self.proximal = tuple(constraints), stabilisation, proximal
-        self.load = load
-        self.damping = damping if damping.any() else None
-        self.springs = (model.stiffness, model.springref) if springs and model.stiffness.any() else None
-        self.touching, self.dt, self.contact_forces = touching, dt, contact_forces
-        self.drag = None if touching is None or self.damping is None or implicit is None else implicit * self.damping
-        self.implicit = self.damping is not None and implicit is not None
-        self.solved = self.damped(implicit)
-        self.step = 0
-        self.tau = np.zeros(model.nv)
-        """The last result of the torque source."""
+        self.of, self.dt, self.method, self.own = of, dt, method, list(own)
+        self.source: Source = source or (lambda count, t, q, v: None)
+        self.start, self.leaves_stops = start, leaves_stops
+        self.touching, self._load = of.touching, load
+        self.use(parts)
+        self.model = self._mechanism(None, self.own)
+        self.count, self.tau = 0, np.zeros(of.model.nv)
+        self.acting = Forces(self.tau, None, self.tau)
         self.extra: Array | None = None
-        """Joint forces (nv,) of friction and stops in this step."""
-        self.last = np.zeros(model.nv)
-        """Accelerations of the last step with contacts: the warm start of the next, where code has loops."""
         self.no_wrenches = np.zeros((0, 6))
-        self.dynamics: Callable[..., Sequence[Array]] = self._dynamics
-        """(q, v, forces, f_ext, dt) -> accelerations and wrenches; dt is used for contacts only."""
+        self.accelerating: Callable[..., Sequence[Array]] = self._accelerations
+        if of.several and is_traced(dt):
+            self.accelerating = subroutine(self._accelerations)
 
-    def damped(self, dt: Any) -> Model:
-        """The model with the armature that stands for damping at the end of a step of this length."""
-        return _damped(self.model, dt) if self.implicit else self.model
+    def use(self, parts: Mapping[str, Any]) -> None:
+        """From now on these are the parts of the step: driving forces, targets and gains, springs, drag, wrenches."""
+        self.load = parts.get("f_ext") if self._load is None else self._load
+        self.parts = {name: part for name, part in parts.items() if name != "f_ext"}
+        self.implicit = self.of.implicit and bool(self.parts.keys() & {"damping", "friction"})
+        drags = self.touching is not None and self.implicit and "damping" in self.parts
+        self.drag = self.dt * self.parts["damping"] if drags else None
 
     def __call__(self, t: float, q: Array, v: Array) -> Answer:
         """Accelerations, driving forces and constraint wrenches at a time, in a state."""
-        self.tau = self.source(self.step, t, q, v)
-        return self.driven(t, q, v, self.tau)
+        return self.driven(t, q, v, self.source(self.count, t, q, v))
 
-    def driven(self, t: float, q: Array, v: Array, tau: Array) -> Answer:
-        """The same for given driving forces."""
-        a, wrenches = self.accelerations(t, q, v, self.forces(q, v, tau))
-        return Answer(a, tau, wrenches)
+    def driven(self, t: float, q: Array, v: Array, tau: Array | None) -> Answer:
+        """The same for given driving forces, besides those of the parts."""
+        self.acting = forces = self.forces(q, v, tau)
+        a, wrenches = self.accelerations(t, q, v, forces.joints, forces.rotors)
+        return Answer(a, forces.drive, wrenches)
 
-    def forces(self, q: Array, v: Array, tau: Array) -> Array:
-        """Joint forces (nv,): driving, damping, springs, friction and stops."""
-        forces = tau if self.damping is None else tau - self.damping * v
-        if self.springs is not None:
-            stiffness, rest = self.springs
-            forces = forces + stiffness * difference(self.model, q, rest)
-        return forces if self.extra is None else forces + self.extra
+    def forces(self, q: Array, v: Array, tau: Array | None) -> Forces:
+        """The joint forces."""
+        parts, both = self.parts, [each for each in (self.parts.get("tau"), tau) if each is not None]
+        self.tau = both[0] + both[1] if len(both) > 1 else both[0] if both else np.zeros(self.of.model.nv)
+        if not parts.keys() - {"tau"}:
+            return Forces(self.tau if self.extra is None else self.tau + self.extra, None, self.tau)
+        parts = {**parts, "tau": self.tau}
+        algorithm = step_forces(parts)
+        given = [parts[name] for name, _ in algorithm.arguments[3:]]
+        dt = self.dt if self.implicit else 0.0
+        joints, rotors, drive = call(algorithm, self.model, [q, v, dt, *given], table=self.of.model._memo.quick)
+        self.tau = drive
+        implicit = rotors if self.implicit and self.touching is None else None
+        return Forces(joints if self.extra is None else joints + self.extra, implicit, drive)
 
-    def accelerations(self, t: float, q: Array, v: Array, forces: Array) -> tuple[Array, Array]:
+    def accelerations(self, t: float, q: Array, v: Array, forces: Array, rotors: Array | None) -> tuple[Array, Array]:
         """Accelerations for given joint forces (..., nv), and the wrenches of the constraints."""
         f_ext = self._wrenches(t, q, v) if callable(self.load) else self.load
-        a, wrenches = self.dynamics(q, v, forces, f_ext, None if self.touching is None else self.dt)
+        dt = None if self.touching is None else self.dt
+        a, wrenches = self.accelerating(q, v, forces, rotors, f_ext, dt, *self.own)
         return a, wrenches
 
-    def _dynamics(self, q: Array, v: Array, forces: Array, f_ext: Any, dt: Any) -> Sequence[Array]:
-        if self.touching is not None:
-            return self._touched(self.touching, q, v, forces, f_ext, dt)
-        if not self.constraints:
-            return forward_dynamics(self.solved, q, v, forces, f_ext, self.method), self.no_wrenches
-        if self.method == "composite_body":
-            return self._coupled(q, v, forces, f_ext)
-        with strictly():  # the next step is made from it
+    def answer(self, t: Any, q: Any, v: Any, tau: Any, before: Any = None) -> Answer:
+        """``driven`` over traced numbers, with friction and stops; ``before`` are their forces in the previous step, if
+        they are known.
+        """
+        self.extra = None
+        forces = self.forces(q, v, tau)
+        a, wrenches = self.accelerations(t, q, v, forces.joints, forces.rotors)
+        of, dt = self.of, self.dt
+        if not of.joints:
+            return Answer(a, forces.drive, wrenches)
+        armature = _Armature(self, forces.rotors)
+        if of.in_loops:
+            a, wrenches, self.extra = self._in_loops(armature, t, q, v, forces.joints, a, wrenches, before)
+            return Answer(a, forces.drive, wrenches, self.extra)
+        end, rate = v + dt * a, 1.0 / dt
+        held, impulses, added = stopped(
+            lambda q, *data: mass_matrix(armature.model(data), q), armature.data, end, q, dt, of.joints, of.together,
+            None if before is None else (before * dt, v),
+        )  # fmt: skip
+        couplings = as_couplings(of.model, of.constraints)
+        if couplings is not None and couplings.couplings:
+            wrenches = wrenches + (added * rate)[:, None] * couplings.wrenches
+        self.extra = impulses * rate
+        return Answer(a + (held - end) * rate, forces.drive, wrenches, self.extra)
+
+    def _in_loops(
+        self, armature: _Armature, t: Any, q: Any, v: Any, forces: Any, a: Any, wrenches: Any, before: Any
+    ) -> tuple[Any, Any, Any]:
+        """The answer for joints that are part of loops; ``a`` and ``wrenches`` are without friction and stops."""
+        of, dt, count = self.of, self.dt, len(armature.data)
+        if self.leaves_stops:
+            end = numbers(v + dt * a).tolist()
+            beyond = total(going_on(of.joints, end, numbers(q).tolist(), numbers(dt).item()))
+            return a + where_less(0.0, beyond, nan, 0.0), wrenches, 0.0 * v
+
+        def moving(extra: Any, q: Any, v: Any, dt: Any, forces: Any, *more: Any) -> tuple[Any, Any]:
+            model, f_ext = armature.model(more[:count]), more[count] if len(more) > count else constant
             return constrained_dynamics(
-                self.solved, q, v, forces, self.constraints, f_ext, self.stabilisation, self.proximal, self.method
+                model, q, v, forces + extra, of.constraints, f_ext, of.stabilisation, of.proximal
             )
 
-    def _coupled(self, q: Array, v: Array, forces: Array, f_ext: Any) -> tuple[Array, Array]:
+        load = self._wrenches(t, q, v) if callable(self.load) else self.load
+        constant = None if is_traced(load) else load
+        given = [forces, *armature.data, *([load] if constant is None and load is not None else [])]
+        return stopped_in_loops(moving, given, (a, wrenches), q, v, dt, of.joints, before)
+
+    def _mechanism(self, rotors: Any, own: Sequence[Any]) -> Model:
+        """The model with its varied parameters, and the armature that stands for drag."""
+        model = self.of.model
+        if own:
+            model = varied(model, **dict(zip(self.of.varied, own, strict=True)))
+        if rotors is None:
+            return model
+        if is_traced(rotors):
+            return with_rotors(model, numbers(rotors).tolist())
+        return _with_rotors(model, tuple(rotors.tolist()))
+
+    def _accelerations(
+        self, q: Array, v: Array, forces: Array, rotors: Any, f_ext: Any, dt: Any, *own: Any
+    ) -> Sequence[Array]:
+        of, model = self.of, self._mechanism(rotors, own)
+        if self.touching is not None:
+            return self._touched(self.touching, model, q, v, forces, f_ext, dt)
+        if not of.constraints:
+            return forward_dynamics(model, q, v, forces, f_ext, self.method), self.no_wrenches
+        if self.method == "composite_body":
+            return self._coupled(model, q, v, forces, f_ext)
+        with strictly():  # the next step is made from it
+            return constrained_dynamics(
+                model, q, v, forces, of.constraints, f_ext, of.stabilisation, of.proximal, self.method
+            )
+
+    def _coupled(self, model: Model, q: Array, v: Array, forces: Array, f_ext: Any) -> tuple[Array, Array]:
         """Accelerations of coupled joints over traced numbers, by composite bodies."""
-        held = held_by(self.solved, self.constraints)
+        held = held_by(model, self.of.constraints)
         assert held.couplings is not None
-        settings, solver = held.settings(self.stabilisation, self.proximal), TracedSolver(held.name, self.proximal)
-        return coupled_motion(self.solved, held.couplings, q, v, forces, f_ext, settings, solver, self.method)
+        settings = held.settings(self.of.stabilisation, self.of.proximal)
+        solver = TracedSolver(held.name, self.of.proximal)
+        return coupled_motion(model, held.couplings, q, v, forces, f_ext, settings, solver, self.method)
 
     def _touched(
-        self, touching: Touching, q: Array, v: Array, forces: Array, f_ext: Any, dt: Any
+        self, touching: Touching, model: Model, q: Array, v: Array, forces: Array, f_ext: Any, dt: Any
     ) -> tuple[Array, Array]:
         """Accelerations with contacts, and the contact wrenches if they are wanted."""
-        wanted = self.contact_forces
-        if isinstance(q, TracedArray):
-            found = touching.text.step(q, v, forces, numbers(dt).item(), f_ext, self.drag, wanted)
-        else:
-            given = [each for each in (self.drag, f_ext) if each is not None]
-            law = touching.step_law(f_ext is not None, self.drag is not None, wanted)
-            answer = law(q, v, forces, dt, *given, **({"last": self.last} if touching.has_loops else {}))
-            found = answer if wanted else (answer,)
-        return found[0], found[1] if wanted else self.no_wrenches
+        wanted = self.of.contact_forces
+        if is_traced(q):
+            text = Text(touching, model)
+            several = self.of.several  # this is a subroutine then, which starts cold
+            motion = text.motion(q, v, forces, numbers(dt).item(), f_ext, None if several else self.start, self.drag)
+            self.start = self.start if several else motion.a
+            return motion.damped, text.wrenches(motion) if wanted else self.no_wrenches
+        given = [each for each in (self.drag, f_ext) if each is not None]
+        law = touching.step_law(f_ext is not None, self.drag is not None, wanted)
+        answer = law(q, v, forces, dt, *given, **({"last": self._last(v)} if touching.has_loops else {}))
+        return answer if wanted else (answer, self.no_wrenches)
+
+    def _last(self, v: Array) -> Array:
+        """The warm start of code with loops, which writes the next one there."""
+        self.start = np.zeros_like(v) if self.start is None else self.start
+        return self.start
 
     def _wrenches(self, t: float, q: Array, v: Array) -> Array:
         assert callable(self.load)
-        expected = (len(self.model.bodies), 6)
-        if isinstance(q, TracedArray):
+        if is_traced(q):
             return self.load(t, q, v)  # type: ignore[return-value]
         q.setflags(write=False)  # the simulation's own arrays: read-only for the user
         v.setflags(write=False)
-        return returned(self.model, "f_ext(t, q, v)", "wrenches", self.load(t, q, v), expected)
+        return returned(self.model, "f_ext(t, q, v)", "wrenches", self.load(t, q, v), (len(self.model.bodies), 6))
 
 
-def _damped(model: Model, dt: Any) -> Model:
-    """The model with its damping, times dt, as armature."""
-    return _damped_for_good(model, dt) if isinstance(dt, float) else _with_damping(model, dt.item())
+class _Armature:
+    """The model of a plant with the armature that stands for drag, in a subroutine: ``data`` are the traced numbers of
+    the armature, if there are any, and the varied parameters.
+    """
+
+    def __init__(self, plant: Plant, rotors: Any) -> None:
+        self._plant = plant
+        self._rotors = None if rotors is None else numbers(rotors).tolist()
+        self._places = [k for k, x in enumerate(self._rotors or ()) if not isinstance(x, float)]
+        self._traced = [array_of([x for x in self._rotors or () if not isinstance(x, float)])] if self._places else []
+        self.data = [*self._traced, *plant.own]
+
+    def model(self, data: Sequence[Any]) -> Model:
+        """The model, from these numbers in a subroutine."""
+        count = len(self._traced)
+        if self._rotors is None:
+            return self._plant._mechanism(None, data[count:])
+        rotors = list(self._rotors)
+        for k, x in zip(self._places, numbers(data[0]).tolist() if count else (), strict=True):
+            rotors[k] = x
+        return self._plant._mechanism(array_of(rotors), data[count:])
 
 
-def _with_damping(model: Model, dt: Any) -> Model:
-    return with_rotors(model, [rotor + dt * d for rotor, d in zip(model.armature.tolist(), model.damping, strict=True)])
-
-
-_damped_for_good = lru_cache(maxsize=100)(_with_damping)
+_with_rotors = lru_cache(maxsize=100)(with_rotors)
 """Returns the same object for the same arguments, as code is kept with the model."""

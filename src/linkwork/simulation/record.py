@@ -7,6 +7,7 @@ import numpy as np
 from linkwork.dynamics.arguments import Array
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import allocated
+from linkwork.simulation.plant import Answer
 from linkwork.simulation.trajectory import ARRAYS, Trajectory, sizes
 
 
@@ -31,11 +32,11 @@ class Record:
     def __len__(self) -> int:
         return self._count
 
-    def add(self, t: float, q: Array, v: Array, answer: tuple[Array, Array, Array]) -> None:
+    def add(self, t: float, q: Array, v: Array, answer: Answer) -> None:
         """Add a state, with its accelerations, driving forces and constraint wrenches."""
         i, (times, qs, vs, accelerations, torques, wrenches) = self._count, self._rows
         times[i], qs[i], vs[i] = t, q, v
-        accelerations[i], torques[i], forces = answer
+        accelerations[i], torques[i], forces = answer[:3]
         if wrenches.size:  # otherwise they are not recorded
             wrenches[i] = forces
         self._count += 1

@@ -16,17 +16,14 @@ steps are done by machine code, which solves the same problem in another way (``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import SingularError
-from linkwork.model.constraints import Constraint
-from linkwork.model.model import Model
-from linkwork.simulation.coupled import check_within_limits, moving_together, with_leaders
+from linkwork.simulation.coupled import check_within_limits, with_leaders
 from linkwork.simulation.plant import Answer, Plant
-from linkwork.simulation.stops import PROBLEM, held_joints
+from linkwork.simulation.step import Step
+from linkwork.simulation.stops import PROBLEM
 
 _MOST_ROUNDS = 20
 _EXACT = 1e-13
@@ -34,22 +31,20 @@ _EXACT = 1e-13
 
 
 class StictionAndStops:
-    """Coulomb friction with stiction, up to ``friction`` (nv,), and stops at the position limits if ``stops``."""
+    """Coulomb friction with stiction, and stops at the position limits, of the joints of a step."""
 
-    def __init__(
-        self, model: Model, friction: Array, stops: bool, q: Array, constraints: Sequence[Constraint] = ()
-    ) -> None:
-        self.frictional = np.flatnonzero(friction)
-        self.most = friction[self.frictional]
-        self.joints = held_joints(model, friction.tolist(), stops)
-        stopped = [joint for joint in self.joints if np.isfinite(joint.lower) or np.isfinite(joint.upper)]
+    def __init__(self, step: Step, q: Array) -> None:
+        self.joints = step.joints
+        self.frictional = np.array([joint.dof for joint in step.joints if joint.friction], np.intp)
+        self.most = np.array([joint.friction for joint in step.joints if joint.friction])
+        stopped = [joint for joint in step.joints if np.isfinite(joint.lower) or np.isfinite(joint.upper)]
         self.stopped = np.array([joint.dof for joint in stopped], np.intp)
         self.at = np.array([joint.coordinate for joint in stopped], np.intp)
-        self.lower, self.upper = model.lower_limit[self.at], model.upper_limit[self.at]
+        self.lower, self.upper = (np.array([getattr(joint, name) for joint in stopped]) for name in ("lower", "upper"))
         self.any = bool(self.joints)
-        if stops:
-            check_within_limits(model, q[None], constraints)
-        kept = [joint for joint in with_leaders(stopped, moving_together(model, constraints)) if stops]
+        if step.stops:
+            check_within_limits(step.model, q[None], step.constraints)
+        kept = with_leaders(stopped, step.together)
         self._kept = np.array([joint.coordinate for joint in kept], np.intp)
         self._lowest, self._highest = (
             np.array([getattr(joint, name) for joint in kept]) for name in ("lower", "upper")
@@ -57,7 +52,7 @@ class StictionAndStops:
 
     def forces(self, plant: Plant, t: float, q: Array, v: Array, free: Answer, dt: float) -> Array | None:
         """The joint forces (nv,) of friction and stops over a step, or None; ``free`` is the answer without them."""
-        driven, end = plant.forces(q, v, free.tau), v + dt * free.a
+        forces, end = plant.acting, v + dt * free.a
         below, above = (self.lower - q[self.at]) / dt, (self.upper - q[self.at]) / dt  # velocities that reach a limit
         low, high = end[self.stopped] < below, end[self.stopped] > above
         while True:
@@ -66,7 +61,7 @@ class StictionAndStops:
                 return None
             units = np.zeros((dofs.size, v.size))
             units[np.arange(dofs.size), dofs] = 1.0
-            response = dt * (plant.accelerations(t, q, v, driven + units)[0] - free.a)
+            response = dt * (plant.accelerations(t, q, v, forces.joints + units, forces.rotors)[0] - free.a)
             wanted = np.concatenate([np.zeros(self.frictional.size), below[low], above[high]])
             least = np.concatenate([-self.most, np.zeros(low.sum()), np.full(high.sum(), -np.inf)])
             most = np.concatenate([self.most, np.full(low.sum(), np.inf), np.zeros(high.sum())])

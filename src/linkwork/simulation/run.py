@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import TracingError
 from linkwork.progress import Bar
-from linkwork.simulation.integrators import Step
+from linkwork.simulation.integrators import Integrator
 from linkwork.simulation.machine import Machine, machine_for, stages_for
-from linkwork.simulation.plant import Plant
+from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.scene import Scene
 from linkwork.simulation.stages import Asking
-from linkwork.simulation.torques import Told
+from linkwork.simulation.torques import Held, Told
 from linkwork.simulation.watching import Watched
 
 _AT_ONCE = 32
@@ -35,7 +36,8 @@ class Run:
     def __init__(
         self,
         plant: Plant,
-        step: Step,
+        parts: Mapping[str, Array],
+        integrator: Integrator,
         resistance: StictionAndStops,
         states: Record,
         steps: int,
@@ -44,34 +46,42 @@ class Run:
         bar: Bar | None,
         watched: Watched | None = None,
     ) -> None:
-        self.plant, self.step, self.resistance, self.states = plant, step, resistance, states
+        self.plant, self.integrator, self.resistance, self.states = plant, integrator, resistance, states
+        self.parts, self.varying = parts, any(len(rows) > 1 for rows in parts.values())
         self.steps, self.every, self.dt, self.bar, self.watched = steps, every, dt, bar, watched
         self.t, self.v, self.interrupted = 0.0, np.zeros(0), False
+        self._use(0)
         self.machine: Machine | None = None
         self.asking: Asking | None = None
         """Compiled steps whose driving forces a Python function computes; None if code cannot do them."""
 
-    def prepare(self, scene: Scene, hold: int, given: Mapping[str, Array], q: Array, v: Array) -> None:
-        """Find compiled code for the steps; where there is none, or it does not pay off, they are done in Python."""
+    def _use(self, k: int) -> None:
+        """The parts of step k act from now on."""
+        self.plant.use({name: rows[min(k, len(rows) - 1)] for name, rows in self.parts.items()})
+
+    def prepare(self, scene: Scene, rows: Mapping[str, Array], q: Array, v: Array) -> None:
+        """Find compiled code for the steps, whose arguments besides dt are in ``rows``, (steps or 1, numbers); where
+        there is none, or it does not pay off, they are done in Python.
+        """
         try:
-            self._prepare(scene, hold, given, q, v)
+            self._prepare(scene, rows, q, v)
         except (TracingError, ZeroDivisionError, OverflowError):  # a constant of the model: the Python step explains it
             self.machine = self.asking = None
 
-    def _prepare(self, scene: Scene, hold: int, given: Mapping[str, Array], q: Array, v: Array) -> None:
+    def _prepare(self, scene: Scene, rows: Mapping[str, Array], q: Array, v: Array) -> None:
         if scene.driven != "given":
-            self.machine = machine_for(scene, self.dt, self.steps, given)
+            self.machine = machine_for(scene, self.dt, self.steps, rows)
             return
-        stages = stages_for(scene, self.steps, hold)
+        stages = None if scene.over_time else stages_for(scene, self.steps)
         if stages is None:
             return
-        source, rows = self.plant.source, {"dt": np.array(self.dt), **given}
+        source, rows = self.plant.source, {"dt": np.array(self.dt), **rows}
         fixed = [np.array(rows[name], order="C").reshape(shape) for name, shape in scene.given.items()]
         if isinstance(source, Told):
             self.asking = stages.asking(source.ask, source.checked, fixed, q, v, self.states)
             return
 
-        def held(t: float, q: Array, v: Array) -> Array:
+        def held(t: float, q: Array, v: Array) -> Any:
             assert self.asking is not None
             return source(self.asking.now, t, q, v)
 
@@ -93,10 +103,12 @@ class Run:
             if k == steps:
                 return
             if self.machine is not None and not (self.machine.leaves_stops and self.plant.extra is not None):
-                k, q, v, answer, self.plant.extra = self.machine.go_on(
-                    k, every, q, v, answer, self.plant.extra, self.states
-                )
-                self.t, self.v, self.plant.step, self.plant.tau = k * dt, v, k, answer[1]
+                source, begun = self.plant.source, answer._replace(extra=self.plant.extra)
+                said = source.tau if isinstance(source, Held) else None
+                k, q, v, answer, said = self.machine.go_on(k, every, q, v, begun, said, self.states)
+                if isinstance(source, Held) and said is not None:
+                    source.tau = said
+                self.t, self.v, self.plant.count, self.plant.tau, self.plant.extra = k * dt, v, k, *answer[1::2]
                 if bar is not None:
                     bar(k)
                 if k == steps:
@@ -118,7 +130,7 @@ class Run:
                 asking.go_on(until)
             finally:
                 k, q, v, begun = asking.step, asking.q, asking.v, asking.begun
-                self.t, self.v, plant.step, plant.tau = k * self.dt, v, k, asking.last
+                self.t, self.v, plant.count, plant.tau = k * self.dt, v, k, asking.last
             if begun is not None:
                 answer = self._begun(asking.happening(begun))
             else:
@@ -132,24 +144,25 @@ class Run:
             if begun is None or k < until:
                 asking.at(k + 1, *self._stepped(q, v, answer), plant.tau)
 
-    def _stepped(self, q: Array, v: Array, answer: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+    def _stepped(self, q: Array, v: Array, answer: Answer) -> tuple[Array, Array]:
         """The state after a step in Python."""
-        q, v = self.step(self.plant, self.t, q, v, answer[0], self.dt)
+        q, v = self.integrator(self.plant, self.t, q, v, answer[0], self.dt)
         return self.resistance.clip(q) if self.resistance.any else q, v
 
-    def _begun(self, happening: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+    def _begun(self, happening: tuple[Array, ...]) -> Answer:
         """Accelerations, driving forces and wrenches at the beginning of a step that compiled code has begun."""
         plant = self.plant
         a, plant.tau, *rest = happening
         plant.extra = rest.pop() if self.resistance.any else None
-        return a, plant.tau, rest[0] if rest else plant.no_wrenches
+        return Answer(a, plant.tau, rest[0] if rest else plant.no_wrenches)
 
-    def _answer(self, k: int, q: Array, v: Array, said: Array | None = None) -> tuple[Array, Array, Array]:
+    def _answer(self, k: int, q: Array, v: Array, said: Array | None = None) -> Answer:
         """Accelerations, driving forces and wrenches at step k; ``said`` are the driving forces, if already known."""
-        plant, t, source = self.plant, self.t, self.plant.source
-        plant.step, plant.extra = k, None
-        tau = source(k, t, q, v) if said is None else said
-        plant.tau = tau = source.limited(tau) if isinstance(source, Told) else tau
+        plant, t = self.plant, self.t
+        plant.count, plant.extra = k, None
+        if self.varying:
+            self._use(k)
+        tau = plant.source(k, t, q, v) if said is None else said
         answer = plant.driven(t, q, v, tau)
         if self.resistance.any:
             plant.extra = self.resistance.forces(plant, t, q, v, answer, self.dt)

@@ -9,41 +9,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import integer, not_negative, old_name, positive, switch
+from linkwork.arguments import integer, old_name, positive, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.call import stepping
 from linkwork.dynamics.constrained import METHODS
-from linkwork.dynamics.contact.law import Touching, touching
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
-from linkwork.model.constraints import Constraint, as_constraints
+from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
 from linkwork.progress import Bar
 from linkwork.simulation.arguments import (
     check_not_traced,
-    constant_wrenches,
-    damping_of,
-    effort_limits_of,
-    friction_of,
-    model_switch,
     one_state,
     time_steps,
-    warn_of_no_effort,
     warn_of_range,
     warn_of_speed,
 )
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
-from linkwork.simulation.contact_steps import contact_euler, warn_of_depth
-from linkwork.simulation.integrators import step_of
+from linkwork.simulation.contact_steps import warn_of_depth
+from linkwork.simulation.integrators import Adaptive, check_integrator, integrator_of
 from linkwork.simulation.laws import Parameters, as_law, one_row, parameters_of
 from linkwork.simulation.off_constraints import warn_of_errors
-from linkwork.simulation.plant import Plant
+from linkwork.simulation.parts import of_one_motion, step_parts
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.run import Run
-from linkwork.simulation.scene import Scene
-from linkwork.simulation.torques import Controller, Torque, driven_by, following, plain_function, source_of
+from linkwork.simulation.scene import NEXT, NOW, Scene
+from linkwork.simulation.step_arguments import step_of
+from linkwork.simulation.torques import Controller, Torque, driven_by, source_of
 from linkwork.simulation.trajectory import Trajectory
 from linkwork.simulation.watching import Ended, Watched, as_viewer
 
@@ -58,16 +52,21 @@ def simulate(
     dt: float,
     *,
     tau: ArrayLike | None = None,
+    q_target: ArrayLike | None = None,
+    kp: ArrayLike | None = None,
+    v_target: ArrayLike | None = None,
+    kd: ArrayLike | None = None,
     torque: Torque = None,
     parameters: Parameters = None,
     constraints: Sequence[Constraint] | Constraint | None = None,
     f_ext: Load = None,
     method: str = "articulated_body",
     integrator: str = "semi_implicit_euler",
-    damping: bool = True,
-    friction: bool = True,
+    damping: bool | ArrayLike = True,
+    friction: bool | ArrayLike = True,
+    friction_law: str = "stiction",
     springs: bool = True,
-    effort_limits: bool = True,
+    effort_limits: bool | ArrayLike = True,
     joint_limits: bool = False,
     contacts: Sequence[Contact] | None = None,
     contact_forces: bool = False,
@@ -96,26 +95,34 @@ def simulate(
         dt: time step (s); for the adaptive integrator the interval between states, within which it chooses its own
             steps.
         tau: joint forces, N or N m: (nv,) for all steps, or (steps, nv) with a row for each step; zero if omitted.
-        torque: a control law instead of tau: a function of (t, q, v) that returns tau (nv,), or a controller (an object
-            with a method ``torque(t, q, v)``). A function of (t, q, v, *parameters) made by ``lw.compile`` becomes part
-            of the step's code.
+        q_target: target configuration of a PD controller, (nq,) or (steps, nq), with its gain ``kp`` (nv,), N/m or
+            N m/rad, or one number for all joints.
+        kp: see q_target.
+        v_target: target velocity, (nv,) or (steps, nv), zero if omitted, with its gain ``kd`` (nv,), N s/m or
+            N m s/rad, or one number.
+        kd: see v_target.
+        torque: a control law, whose forces are added to these: a function of (t, q, v) that returns them (nv,), or a
+            controller (an object with a method ``torque(t, q, v)``). A function of (t, q, v, *parameters) made by
+            ``lw.compile`` becomes part of the step's code.
         parameters: of such a compiled function, in a tuple, or in a dict by name, each in its own shape.
         constraints: loop closures and bilateral contacts, such as ``lw.Weld``, which can push and pull; there is a
             warning if the initial state violates them. See ``lw.constrained_dynamics``. By default those of the model,
             such as the mimic joints of its file; ``()`` for none.
-        f_ext: external wrench (nbodies, 6) on each body, in its own frame, N and N m: constant, or a function of
-            (t, q, v), which may be compiled, too.
+        f_ext: external wrench (nbodies, 6) on each body, in its own frame, N and N m: constant, (steps, nbodies, 6), or
+            a function of (t, q, v), which may be compiled, too.
         method: of ``lw.forward_dynamics``, or of ``lw.constrained_dynamics`` if there are constraints.
         integrator: "semi_implicit_euler" (order 1, one evaluation per step), "runge_kutta_4" (order 4, on the manifold)
             or "adaptive" (a scipy solver with error control).
-        damping: apply the model's viscous joint damping. Semi-implicit Euler evaluates it at the end of the step, so
-            that any damping is stable; the other integrators evaluate it explicitly, so that strong damping needs a
-            small step.
-        friction: apply the model's joint friction. The law is Coulomb friction with stiction: a force constant over a
-            step that stops a joint or opposes its motion, never adds energy, and keeps a joint at rest where it is.
-            ``lw.rollout`` has the other law, smoothed Coulomb friction, under which such a joint creeps.
+        damping: viscous joint damping, N s/m or N m s/rad: the model's (True), none (False), (nv,) or one number for
+            all joints. Semi-implicit Euler evaluates it at the end of the step, so that any damping is stable; the
+            other integrators evaluate it explicitly, so that strong damping needs a small step.
+        friction: Coulomb friction of the joints, N or N m, in the same way.
+        friction_law: "stiction": a force constant over a step that stops a joint or opposes its motion, never adds
+            energy, and keeps a joint at rest where it is; or "smoothed", the default of ``lw.rollout``: proportional to
+            the velocity below 0.001 rad/s or m/s, so that such a joint creeps, and cheaper.
         springs: apply the model's joint springs, evaluated explicitly in each evaluation of the integrator.
-        effort_limits: clamp the driving forces, ``tau`` or ``torque``, to the model's effort limits.
+        effort_limits: limits of the driving forces (the sum of ``tau``, ``torque`` and the PD controller), N or N m, in
+            the same way as damping.
         joint_limits: stop joints at the model's position limits, inelastically.
         contacts: ``model.contacts`` of a model read from MJCF, or a list of ``lw.Contact``: unilateral, with friction;
             see ``lw.contact_dynamics``. Joint limits, dry joint friction and constraints are then soft rows of the same
@@ -159,128 +166,104 @@ def simulate(
     """
     check_model(model)
     check_not_traced("lw.simulate", q, v, tau)
-    torque = _driving(tau, torque)
+    tau, torque = _driving(tau, torque)
     here, speed = one_state(model, "q", "configuration", q), one_state(model, "v", "velocity", v)
     length, steps = time_steps(duration, dt)
     every, held = min(integer("record", record, 1), steps), 0 if hold is None else integer("hold", hold, 1)
-    time_constant = 10.0 * length if stabilisation is None else positive("stabilisation", stabilisation)
-    proximal = not_negative("proximal", proximal)
-    step = step_of(integrator, model, solver, positive("rtol", rtol), positive("atol", atol))
-    held_by = model.constraints if constraints is None else as_constraints(constraints)
+    check_integrator(integrator, solver)
+    tolerances = positive("rtol", rtol), positive("atol", atol)
     by_default = isinstance(method, str) and method == "articulated_body"
-    smooth = contacts is None
-    touched = None if contacts is None else _touched(model, contacts, friction, held_by, by_default, integrator, here)
-    step = step if smooth or integrator != "semi_implicit_euler" else contact_euler
-    if held_by and not (isinstance(method, str) and method in METHODS):
+    forces_wanted = switch("contact_forces", contact_forces)
+    if contacts is not None and (not by_default or integrator == "adaptive"):
+        raise ArgumentError("contacts take the default method, and no adaptive integrator")
+    load = _load_of(model, f_ext)
+    step, friction = step_of(
+        model, length, integrator=integrator, friction_law=friction_law, friction=friction,
+        torque=torque if isinstance(torque, CompiledFunction) else None,
+        constraints=constraints, stabilisation=stabilisation, proximal=proximal, joint_limits=joint_limits,
+        contacts=contacts, load=load, contact_forces=forces_wanted or viewer is not None,
+    )  # fmt: skip
+    if step.constraints and not (isinstance(method, str) and method in METHODS):
         hint = "; or pass constraints=(), to leave out those of the model" if constraints is None else ""
         known = ", ".join(METHODS)
         raise ArgumentError(f"constraints are solved for by {known}; leave method {shown(method)} out{hint}")
-    warn_of_errors(model, here[None], held_by, time_constant if smooth else None)
-    damper = damping_of(model, model_switch("damping", damping))
-    resistance = StictionAndStops(
-        model, friction_of(model, model_switch("friction", friction) and smooth),
-        model_switch("joint_limits", joint_limits) and smooth, here, held_by,
+    if step.contacts is not None:
+        warn_of_depth(model, here[None], step.contacts)
+    warn_of_errors(model, here[None], step.constraints, step.stabilisation if step.contacts is None else None)
+    resistance = StictionAndStops(step, here)
+    adaptive = Adaptive(model, solver, *tolerances) if integrator == "adaptive" else None
+    parts = step_parts(
+        model, effort_limits, torque is not None, tau=tau, q_target=q_target, kp=kp, v_target=v_target, kd=kd,
+        damping=damping, friction=friction, springs=switch("springs", springs),
+        f_ext=None if callable(f_ext) else f_ext,
     )  # fmt: skip
-    most = effort_limits_of(model, model_switch("effort_limits", effort_limits))
-    sprung = model_switch("springs", springs) and bool(model.stiffness.any())
-    load = _load_of(model, f_ext)
-    watched = None if viewer is None else Watched(as_viewer(viewer), load)
-    load = load if watched is None else watched
-    forces_wanted = switch("contact_forces", contact_forces)
-    if effort_limits and torque is not None:
-        warn_of_no_effort(model)
-    law, own = _law_of(model, torque, parameters)
-    asked = (lambda t, q, v: law(t, q, v, *own)) if law is not None else torque
-    plant = Plant(
-        model,
-        source_of(model, asked, steps, held, most),
-        method=method,
-        constraints=held_by,
-        stabilisation=time_constant,
-        proximal=proximal,
-        load=load,
-        damping=damper,
-        implicit=length if integrator == "semi_implicit_euler" else None,
-        springs=sprung,
-        touching=touched,
-        dt=length,
-        contact_forces=forces_wanted or watched is not None,
-    )
-    scene = Scene(
-        model, integrator, step, held_by, time_constant, proximal, tuple(damper.tolist()), tuple(most.tolist()),
-        tuple(resistance.joints), driven_by(torque), law, held if law is not None else 0,
-        isinstance(load, np.ndarray), load if isinstance(load, CompiledFunction) else None, sprung,
-        touched, forces_wanted,
-    )  # fmt: skip
+    parts = of_one_motion(model, parts, steps)
+    given = parameters_of(step.law, "law", "parameters", parameters, 3)
+    own = [array.reshape(shape) for name, array, shape in given.values() if one_row(name, array)]
+    watched = None
+    if viewer is not None:
+        watched = Watched(as_viewer(viewer), load or _table(parts.pop("f_ext", None), length))
+        load = watched
+    law = step.law
+    source = source_of(model, torque if law is None else lambda t, q, v: law(t, q, v, *own), held)
+    plant = step.plant(length, {}, source=source, load=load, method=method)
+    driven, varying = driven_by(torque), tuple(name for name, rows in parts.items() if len(rows) > 1)
+    scene = Scene(step, driven, 0 if driven == "nothing" else held, tuple(parts), varying)
     bar_wanted = Bar.wanted(None if progress is None else switch("progress", progress))
-    states = Record(model, steps, every, scene.wrenches, length)
+    states = Record(model, steps, every, scene.wrenches if step.contacts is None or forces_wanted else 0, length)
     bar = Bar(f"simulating {model.name}", steps) if bar_wanted else None
-    run = Run(plant, step, resistance, states, steps, every, length, bar, watched)
-    with _ending(run, touched), stepping():
-        if by_default and integrator != "adaptive" and (load is None or not plain_function(load)):
-            given = dict(zip(scene.parameters, (each.reshape(1, -1) for each in own), strict=True))
-            if scene.loaded:
-                given["f_ext"] = np.asarray(load).reshape(1, -1)
-            if scene.driven == "table":
-                given["following"] = following(model, torque, steps, most)
-            run.prepare(scene, held, given, here, speed)
+    run = Run(plant, parts, adaptive or integrator_of(step), resistance, states, steps, every, length, bar, watched)
+    with _ending(run), stepping():
+        if by_default and adaptive is None and (load is None or isinstance(load, CompiledFunction)):
+            flat = {name: each.reshape(len(each), -1) for name, each in parts.items()}
+            rows = {NOW + name: each for name, each in flat.items()}
+            rows |= {NEXT + name: np.vstack([flat[name][1:], flat[name][-1:]]) for name in varying}
+            rows |= {key: each.reshape(1, -1) for key, each in zip(given, own, strict=True)}
+            run.prepare(scene, rows, here, speed)
         run.go(here, speed)
     path = states.trajectory(interrupted=run.interrupted)
-    if not joint_limits and smooth and not run.interrupted:
+    if not step.stops and step.contacts is None and not run.interrupted:
         warn_of_range(model, path.q)
     if len(path) > 1:
         warn_of_speed(model, path.q[-1:], path.v[-1:], abs(path.a[-1:]), lambda _: "the simulation")
     return path
 
 
-def _driving(tau: ArrayLike | None, torque: Torque) -> Torque:
-    """The torque source of a simulation: the numbers of tau, or the function or controller of torque."""
-    if tau is None:
-        if isinstance(torque, list | tuple | np.ndarray):
-            old_name("torque with numbers", "tau", 4)
-        return torque
-    if torque is not None:
-        raise ArgumentError("tau and torque exclude each other; a law in torque may add what tau has")
+def _driving(tau: ArrayLike | None, torque: Torque) -> tuple[ArrayLike | None, Torque]:
+    """tau and torque, also if the numbers of tau are passed as torque."""
+    if isinstance(torque, list | tuple | np.ndarray):
+        if tau is not None:
+            raise ArgumentError("torque must be a function of (t, q, v) or a controller; numbers go into tau")
+        old_name("torque with numbers", "tau", 4)
+        return torque, None
     if isinstance(tau, Controller) or callable(tau):
         raise ArgumentError(f"tau must be numbers, not {shown(tau)}; what says them goes into torque")
-    return tau
+    return tau, torque
 
 
-def _load_of(model: Model, f_ext: Load) -> Callable[[float, Array, Array], ArrayLike] | Array | None:
-    """The external wrenches: None, a constant array, or the function that computes them."""
+def _load_of(model: Model, f_ext: Load) -> Any:
+    """The function that computes the external wrenches, if there is one."""
     if isinstance(f_ext, CompiledFunction):
         law = as_law(model, "f_ext", f_ext, (len(model.bodies), 6))
         parameters_of(law, "load", "f_ext", None, 3)
         return law
-    return f_ext if f_ext is None or callable(f_ext) else constant_wrenches(model, f_ext)
+    return f_ext if callable(f_ext) else None
 
 
-def _law_of(model: Model, torque: Torque, parameters: Parameters) -> tuple[CompiledFunction | None, list[Array]]:
-    """The control law, if it is compiled, and its parameters."""
-    law = as_law(model, "torque", torque, (model.nv,)) if isinstance(torque, CompiledFunction) else None
-    given = parameters_of(law, "law", "parameters", parameters, 3).values()
-    return law, [numbers.reshape(shape) for name, numbers, shape in given if one_row(name, numbers)]
-
-
-def _touched(
-    model: Model, contacts: Any, friction: Any, constraints: Sequence[Constraint], by_default: bool, integrator: str,
-    q: Array,
-) -> Touching:  # fmt: skip
-    """The model with its contacts; an error if the method or the integrator cannot handle them."""
-    if not by_default or integrator == "adaptive":
-        raise ArgumentError("contacts take the default method, and no adaptive integrator")
-    found = touching(model, contacts, True, model_switch("friction", friction), constraints)
-    warn_of_depth(model, q[None], found.contacts, 4)
-    return found
+def _table(rows: Array | None, dt: float) -> Any:
+    """External wrenches over time as a function of time; None for none."""
+    if rows is None:
+        return None
+    return lambda t, q, v: rows[min(round(t / dt), len(rows) - 1)]
 
 
 @contextmanager
-def _ending(run: Run, touched: Touching | None) -> Iterator[None]:
+def _ending(run: Run) -> Iterator[None]:
     """Tell the viewer when a run begins and ends, mark interrupted runs, and add time and states to errors."""
-    model, watched = run.plant.model, run.watched
+    model, watched, step = run.plant.model, run.watched, run.plant.of
     try:
         if watched is not None:
-            watched.viewer.begin(model, run.plant.constraints, None if touched is None else touched.contacts)
+            watched.viewer.begin(model, step.constraints, step.contacts)
         yield
     except (KeyboardInterrupt, Ended):
         run.interrupted = True

@@ -23,7 +23,7 @@ from linkwork.engine.emit.asking import KEPT
 from linkwork.engine.emit.call_frame import Words
 from linkwork.engine.emit.python_calls import ASKED
 from linkwork.engine.ir.program import Program, renamed
-from linkwork.engine.mode import asked
+from linkwork.engine.mode import setting_of_calls
 from linkwork.engine.plans.stages import stages_of
 from linkwork.engine.run.entries import by_turns
 from linkwork.engine.run.memory import address
@@ -119,8 +119,8 @@ class Stages:
                 return None
             head |= {f"rows{k}": address(rows), f"numbers{k}": rows.shape[2] if rows.size else 0}
         head |= {"dt": int(given[0].view(np.int64)), "steps": states.steps, "every": states.every}
-        holder, words = by_turns(entries, head)
-        return Asking(partial(asked(), holder, function, check), words, values[: place + _TOLD], happening, states)
+        turns, words = by_turns(entries, head, setting_of_calls())
+        return Asking(partial(turns, function, check), words, values[: place + _TOLD], happening, states)
 
 
 def _function(program: Program, given: Sequence[Shape], results: Sequence[Shape]) -> CompiledFunction:

@@ -1,4 +1,4 @@
-"""Torque sources: none, constant numbers, a table over time, a function or a controller, all as one ``Source``."""
+"""Torque sources: none, a function or a controller, all as one ``Source``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from linkwork.batches import FLOAT64
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array
+from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model
-from linkwork.simulation.arguments import returned, torque_table
+from linkwork.simulation.arguments import returned
 
 
 @runtime_checkable
@@ -25,27 +26,22 @@ class Controller(Protocol):
 
 Torque = Controller | Callable[[float, Array, Array], ArrayLike] | ArrayLike | None
 
-Source = Callable[[int, float, Array, Array], Array]
-"""Driving forces (nv,), given the number of the step, the time, q and v."""
+Source = Callable[[int, float, Array, Array], Any]
+"""Driving forces (nv,), or None for none, given the number of the step, the time, q and v."""
 
 
-def source_of(model: Model, torque: Torque, steps: int, hold: int, limits: Array) -> Source:
-    """A source of checked joint forces, clamped to the effort limits (nv,).
+def source_of(model: Model, torque: Torque, hold: int) -> Source:
+    """A source of checked joint forces; None for none.
 
     ``hold``: a controller or function is called only every ``hold`` steps and its result held in between; if 0, it is
     called for every evaluation of the integrator.
     """
-    most = limits if np.isfinite(limits).any() else None
     if torque is None:
-        zero = np.zeros(model.nv)
-        return lambda step, t, q, v: zero
-    if isinstance(torque, Controller) or callable(torque):
-        source = Told(model, torque, most)
-        return _held(source, hold) if hold else source
-    table = torque_table(model, torque, steps)
-    table = _within(table, most) if most is not None else table.copy()
-    last = len(table) - 1
-    return lambda step, t, q, v: table[min(step, last)]
+        return lambda step, t, q, v: None
+    if not (isinstance(torque, Controller) or callable(torque)):
+        raise ArgumentError(f"torque must be a function of (t, q, v) or a controller, not {shown(torque)}")
+    source = Told(model, torque)
+    return Held(source, hold) if hold else source
 
 
 class Told:
@@ -55,8 +51,8 @@ class Told:
         ask: (t, q, v) -> tau, before any check.
     """
 
-    def __init__(self, model: Model, torque: Any, most: Array | None) -> None:
-        self._model, self._most, self.ask, self._name = model, most, torque, "torque(t, q, v)"
+    def __init__(self, model: Model, torque: Any) -> None:
+        self._model, self.ask, self._name = model, torque, "torque(t, q, v)"
         if isinstance(torque, Controller):
             self.ask, self._name = torque.torque, f"{type(torque).__name__}.torque(t, q, v)"
             reset = getattr(torque, "reset", None)
@@ -66,7 +62,7 @@ class Told:
     def __call__(self, step: int, t: float, q: Array, v: Array) -> Array:
         q.setflags(write=False)  # the simulation's own arrays: read-only for the user
         v.setflags(write=False)
-        return self.limited(self.checked(self.ask(t, q, v)))
+        return self.checked(self.ask(t, q, v))
 
     def checked(self, tau: Any) -> Array:
         """A result as a plain array."""
@@ -75,26 +71,17 @@ class Told:
             return np.ascontiguousarray(tau)
         return np.ascontiguousarray(returned(self._model, self._name, "velocity", tau, expected))
 
-    def limited(self, tau: Array) -> Array:
-        """A result clamped to the effort limits."""
-        return tau if self._most is None else _within(tau, self._most)
 
+class Held:
+    """A source that is called only every ``every`` steps; ``tau`` are the forces in between."""
 
-def _held(source: Source, every: int) -> Source:
-    """A source that is called only every ``every`` steps."""
-    last, held = -1, np.zeros(0)
+    def __init__(self, source: Source, every: int) -> None:
+        self._source, self._every, self._last, self.tau = source, every, -1, np.zeros(0)
 
-    def hold(step: int, t: float, q: Array, v: Array) -> Array:
-        nonlocal last, held
-        if step % every == 0 and step != last:
-            last, held = step, source(step, t, q, v).copy()
-        return held
-
-    return hold
-
-
-def _within(tau: Array, most: Array) -> Array:
-    return np.minimum(np.maximum(tau, -most), most)
+    def __call__(self, step: int, t: float, q: Array, v: Array) -> Array:
+        if step % self._every == 0 and step != self._last:
+            self._last, self.tau = step, self._source(step, t, q, v).copy()
+        return self.tau
 
 
 def plain_function(value: Any) -> bool:
@@ -106,12 +93,4 @@ def driven_by(torque: Torque) -> str:
     """The kind of torque source, as compiled steps distinguish it."""
     if torque is None:
         return "nothing"
-    if isinstance(torque, CompiledFunction):
-        return "law"
-    return "given" if plain_function(torque) else "table"
-
-
-def following(model: Model, torque: Any, steps: int, limits: Array) -> Array:
-    """The rows of a table that apply after each step, (steps or 1, nv), clamped to the effort limits."""
-    table = _within(torque_table(model, torque, steps), limits)
-    return table if len(table) == 1 else table[np.minimum(np.arange(1, steps + 1), len(table) - 1)]
+    return "law" if isinstance(torque, CompiledFunction) else "given"

@@ -123,8 +123,7 @@ BITWISE: dict[str, Callable[[Any], Any]] = {
 
 
 def _bits(x: float) -> int:
-    found: int = struct.unpack("<Q", struct.pack("<d", x))[0]
-    return found
+    return struct.unpack("<Q", struct.pack("<d", x))[0]
 
 
 def _bitwise(name: str, x: Scalar) -> Scalar:

@@ -21,8 +21,7 @@ _MOTION_CROSS = _BLOCKS.reshape(6, 36)
 
 def times(matrix: Array, vector: Array) -> Array:
     """Matrices (..., r, c) times vectors (..., c)."""
-    found: Array = (matrix @ vector[..., None])[..., 0]
-    return found
+    return (matrix @ vector[..., None])[..., 0]
 
 
 def transposed(matrix: Array) -> Array:
@@ -59,8 +58,7 @@ def motion_cross(a: Array, b: Array) -> Array:
 
 def skew(vector: Array) -> Array:
     """[v]×. A product with constants: ``np.cross`` takes ten times as long."""
-    found: Array = (vector @ _CROSS).reshape((*vector.shape, 3))
-    return found
+    return (vector @ _CROSS).reshape((*vector.shape, 3))
 
 
 def cross(a: Array, b: Array) -> Array:
@@ -75,5 +73,4 @@ def rotation_vector(turn: Array) -> Array:
     sine = 0.5 * np.sqrt((twice * twice).sum(axis=-1))
     angle = np.arctan2(sine, 0.5 * (numbers @ _TRACE - 1.0))
     factor = np.where(sine > 1e-9, angle / np.maximum(sine, 1e-300), 1.0)
-    found: Array = 0.5 * twice * factor[..., None]
-    return found
+    return 0.5 * twice * factor[..., None]

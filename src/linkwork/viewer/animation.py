@@ -75,9 +75,7 @@ def animate(
     ways = ways_of(trajectory, trails)
     states = trajectory.resample(speed / fps)
     some = states.q[:: max(1, len(states) // 20)]
-    whole = stage.scene([*some, states.q[-1]], ways)
-    floor = stage.under(whole)
-    limits = whole.limits(floor)
+    floor, limits = stage.frame([*some, states.q[-1]], ways)
     across, up = np.ptp(limits, axis=0)
     high = float(np.clip(size * up / across, 0.4 * size, 1.6 * size))
     picture = figure(_even(size), _even(high))

@@ -62,6 +62,12 @@ class Stage:
             scene.trail(points)
         return scene
 
+    def frame(self, states: Sequence[Array], trails: Sequence[Array]) -> tuple[Ground | None, Array]:
+        """The ground under all states of a motion, and the part of the image plane that they need."""
+        scene = self.scene(states, trails)
+        ground = self.under(scene)
+        return ground, scene.limits(ground)
+
     def under(self, scene: Scene) -> Ground | None:
         """The requested ground; None for none."""
         if isinstance(self.ground, bool | np.bool_):
@@ -188,9 +194,7 @@ def motion_sequence(
         stage.scene([q], [way[: int(np.searchsorted(trajectory.t, t, side="right"))] for way in ways])
         for t, q in zip(states.t, states.q, strict=True)
     ]
-    whole = stage.scene(states.q, ways)
-    floor = stage.under(whole)
-    limits = whole.limits(floor)
+    floor, limits = stage.frame(list(states.q), ways)
     width, height = np.ptp(limits, axis=0)
     rows = _rows(len(scenes), float(width / height))
     columns = -(-len(scenes) // rows)

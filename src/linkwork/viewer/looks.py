@@ -115,23 +115,21 @@ class Looks:
     def _geometry(self, kind: str) -> list[Piece]:
         """The shapes of the file; a body whose meshes cannot be read is drawn as part of the skeleton."""
         shapes = [s for s in self.model.geometry if getattr(s, kind) and s.body not in self._boxes]
-        found, missing, total = list[Piece](), dict[int, str](), 0
-        known: list[tuple[Geometry, list[Triangles]]] = []
+        missing, total = dict[int, str](), 0
+        readable: list[tuple[Geometry, list[Triangles]]] = []
         for number, shape in enumerate(shapes):
             parts = self._triangles(shape, total) if number < MAX_SHAPES_OF_MODEL else _TOO_MANY
             if isinstance(parts, str):
                 missing.setdefault(shape.body, f"{shape.mesh[:200] or shape.kind!r}: {parts}")
             else:
-                known.append((shape, parts))
+                readable.append((shape, parts))
                 total += sum(len(part.corners) for part in parts)
-        share = min(1.0, self._most / max(total, 1))
-        for shape, parts in known:
+        share, pieces = min(1.0, self._most / max(total, 1)), list[Piece]()
+        for shape, parts in readable:
             meshes = self._meshes(shape, parts, share)
-            found += [Piece(shape.body, mesh) for mesh in meshes]
+            pieces += [Piece(shape.body, mesh.coloured(_TOUCHING) if kind == "collision" else mesh) for mesh in meshes]
             if not meshes:
                 missing.setdefault(shape.body, f"{shape.mesh[:200]!r}: all its triangles are flat")
-        if kind == "collision":
-            found = [Piece(piece.body, piece.mesh.coloured(_TOUCHING)) for piece in found]
         if missing:
             body, why = next(iter(missing.items()))
             warnings.warn(
@@ -140,7 +138,7 @@ class Looks:
                 LinkworkWarning,
                 stacklevel=4,
             )
-        return found + self._skeleton(set(missing) - {piece.body for piece in found} - {0})
+        return pieces + self._skeleton(set(missing) - {piece.body for piece in pieces} - {0})
 
     def _meshes(self, shape: Geometry, parts: list[Triangles], share: float) -> list[Mesh]:
         """A shape in its body's frame, a mesh by some of the triangles of its file; empty if these are flat."""

@@ -153,14 +153,10 @@ class Scene:
         self._paint_shapes(axes)
         collections, colors = import_module("matplotlib.collections"), import_module("matplotlib.colors")
         if self._lines:
-            lines = collections.LineCollection(
-                [self.camera.see(line.points)[:, :2] for line in self._lines],
-                colors=[colors.to_rgba(line.colour, line.alpha) for line in self._lines],
-                linewidths=[line.width for line in self._lines],
-                capstyle="round",
-                zorder=4,
-            )
-            axes.add_collection(lines)
+            ways = [self.camera.see(line.points)[:, :2] for line in self._lines]
+            inks = [colors.to_rgba(line.colour, line.alpha) for line in self._lines]
+            style = {"colors": inks, "linewidths": [line.width for line in self._lines], "capstyle": "round"}
+            axes.add_collection(collections.LineCollection(ways, zorder=4, **style))
         for place, label in self._labels:
             x, y, _ = self.camera.see(place)
             put(axes.annotate("", (x, y), (5, 5), textcoords="offset points", fontsize=7, zorder=5), label)
@@ -239,15 +235,11 @@ class Scene:
         edged = np.array([[shape.edged] for shape in shapes])
         edges = np.where(edged, _EDGE * (1.0 - haze) + _HAZE * haze, faces)
         alphas = np.array([[shape.alpha] for shape in shapes])
-        axes.add_collection(
-            collections.PolyCollection(
-                [shape.outline for shape in shapes],
-                facecolors=np.concatenate([faces, alphas], axis=1),
-                edgecolors=np.concatenate([edges, alphas], axis=1),
-                linewidths=0.6 if len(shapes) < 400 else 0.1,
-                zorder=3,
-            )
-        )
+        paint = {name: np.concatenate([each, alphas], axis=1) for name, each in (("face", faces), ("edge", edges))}
+        style = {f"{name}colors": colour for name, colour in paint.items()}
+        wide = 0.6 if len(shapes) < 400 else 0.1
+        outlines = [shape.outline for shape in shapes]
+        axes.add_collection(collections.PolyCollection(outlines, linewidths=wide, zorder=3, **style))
 
     def _paint_ground(self, axes: Any, ground: Ground) -> None:
         """The squares of the ground, and the shadows on it."""
@@ -268,12 +260,5 @@ class Scene:
             collections.PolyCollection(shadows, facecolors=_SHADOW, alpha=0.13, edgecolors="none", zorder=2)
         )
         x, y = self.camera.see(np.array([x1, y0, height]))[:2]
-        axes.annotate(
-            f"{square:g} m squares",
-            (x, y),
-            (0, -8),
-            textcoords="offset points",
-            fontsize=6,
-            color="#8a9099",
-            ha="right",
-        )
+        style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 6, "color": "#8a9099", "ha": "right"}
+        axes.annotate(f"{square:g} m squares", (x, y), (0, -8), **style)

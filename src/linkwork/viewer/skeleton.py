@@ -13,6 +13,7 @@ import numpy as np
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import forward_kinematics
 from linkwork.model.model import WORLD, Model
+from linkwork.model.tree import children_of
 from linkwork.properties import cached_property
 from linkwork.spatial import Transform
 from linkwork.viewer.solids import Solid, solid
@@ -139,41 +140,41 @@ class Skeleton:
 
     @cached_property
     def _children(self) -> list[list[int]]:
-        children: list[list[int]] = [[] for _ in range(len(self.model.bodies) + 1)]
-        for index, body in enumerate(self.model.bodies, 1):
-            children[body.parent].append(index)
-        return children
+        return children_of([0, *(body.parent for body in self.model.bodies)])
 
     @cached_property
     def _points(self) -> list[Array]:
         """The points at which each body, the world first, is connected to others or has a tip."""
         model = self.model
-        ends: list[list[list[float]]] = [[] if not i else [[0.0] * 3] for i in range(len(model.bodies) + 1)]
+        ends: list[list[list[float]]] = [[], *([[0.0] * 3] for _ in model.bodies)]
         heavy = _heavy(model)
         for index, body in enumerate(model.bodies, 1):
             if heavy[index] and (body.parent or body.joint.nv < 6):
-                ends[body.parent].append([float(x) for x in body.placement.translation.numbers()])
-        own = {WORLD, *model.body_names, *model.joint_names}
-        tips: dict[int, list[list[float]]] = {}
-        for frame in model.frames:
-            if frame.name not in own and frame.body:
-                tips.setdefault(frame.body, []).append([float(x) for x in frame.placement.translation.numbers()])
+                ends[body.parent].append(_place(body.placement))
+        tips = self._tips()
         for index, mass in enumerate(self._solids, 1):
             if len(ends[index]) == 1 and mass is not None:  # a leaf: to its tips, and as far as its mass extends
                 ends[index] += tips.get(index, []) + mass.ends()
         roots = [body for body in model.bodies if not body.parent]
         if len(roots) == 1 and roots[0].joint.nv < 6:
-            ends[0].append([0.0, 0.0, 0.0])  # the base that it is mounted on
+            ends[0].append([0.0] * 3)  # the base that it is mounted on
         return [_distinct(np.array(points).reshape(-1, 3)) for points in ends]
+
+    def _tips(self) -> dict[int, list[list[float]]]:
+        """The origins of frames other than those of bodies and joints, by body."""
+        own = {WORLD, *self.model.body_names, *self.model.joint_names}
+        tips: dict[int, list[list[float]]] = {}
+        for frame in self.model.frames:
+            if frame.name not in own and frame.body:
+                tips.setdefault(frame.body, []).append(_place(frame.placement))
+        return tips
 
     @cached_property
     def length(self) -> float:
         """The size of the mechanism (m): the longest path along it."""
         reach = [0.0]
         for index, body in enumerate(self.model.bodies, 1):
-            step = (
-                float(np.linalg.norm([float(x) for x in body.placement.translation.numbers()])) if body.parent else 0.0
-            )
+            step = float(np.linalg.norm(_place(body.placement))) if body.parent else 0.0
             own = self._points[index]
             reach.append(reach[body.parent] + step)
             if len(own) > 1 and not self._children[index]:
@@ -196,10 +197,14 @@ class Skeleton:
 
 def matrix(placement: Transform) -> Array:
     """A placement as an array (4, 4)."""
-    found = np.eye(4)
-    found[:3, :3] = np.array(placement.rotation.numbers(), dtype=np.float64).reshape(3, 3)
-    found[:3, 3] = placement.translation.numbers()
-    return found
+    result = np.eye(4)
+    result[:3, :3] = np.array(placement.rotation.numbers(), dtype=np.float64).reshape(3, 3)
+    result[:3, 3] = placement.translation.numbers()
+    return result
+
+
+def _place(placement: Transform) -> list[float]:
+    return [float(x) for x in placement.translation.numbers()]
 
 
 def _heavy(model: Model) -> list[bool]:

@@ -12,7 +12,7 @@ from linkwork_lab.bench.cases import CASES, CONSTRAINT_FORCE, States
 from linkwork_lab.bench.contest import SOME, Contestant, UnavailableError, contest, ours
 from linkwork_lab.bench.first_call import probe
 from linkwork_lab.bench.machine import available_memory
-from linkwork_lab.bench.peers import Factory, Peer
+from linkwork_lab.bench.peers import Factory, Peer, among
 from linkwork_lab.bench.subjects import Subject
 
 _WORK = 1_000_000
@@ -30,13 +30,7 @@ def measure_chain(
     case, model = CASES[0], mechanisms.serial_chain(n)
     states = States.random(model, max(8, min(largest_batch, _WORK // n)))
     few = states.first(max(1, min(16, len(states), 20_000 // n)))
-    peers: dict[str, Peer] = {}
-    absent: dict[str, str] = {}
-    for name, factory in available.items():
-        try:
-            peers[name] = _with_chain(name, factory, n)
-        except UnavailableError as error:
-            absent[name] = str(error)
+    peers, absent = among(available, lambda name, factory: _with_chain(name, factory, n))
     row: dict[str, Any] = {"n": n, "states": len(states), "absent": absent, "constraint_force": None}
     set_threads(1)
     try:
@@ -53,7 +47,7 @@ def measure_chain(
 
 def _constraint_force(model: Model, states: States, rounds: int, seconds: float) -> dict[str, Any]:
     """One state by the constraint-force and articulated-body algorithms, on one thread's lanes and on all threads."""
-    found = {}
+    times = {}
     for name, threads in (("one_thread", 1), ("all_threads", cores())):
         set_threads(threads)
         rival = ours(CONSTRAINT_FORCE, model, states, single=True)
@@ -62,8 +56,8 @@ def _constraint_force(model: Model, states: States, rounds: int, seconds: float)
         row = others["constraint_force"]
         if not row["agrees"]:
             raise AssertionError(f"constraint forces differ from articulated bodies by {row['error']}")
-        found[name] = {"seconds": row["seconds"], "articulated_body": best, "threads": threads}
-    return found
+        times[name] = {"seconds": row["seconds"], "articulated_body": best, "threads": threads}
+    return times
 
 
 def memory_of_chains(sizes: tuple[int, int]) -> dict[str, Any]:

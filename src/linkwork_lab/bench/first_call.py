@@ -82,8 +82,7 @@ def probe(subject: Subject, folder: str, every: bool = False) -> dict[str, Any]:
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         raise LinkworkError(f"a fresh process could not compute the forward dynamics of {subject.name!r}: {reason}")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return json.loads(done.stdout)
 
 
 def first_calls(subject: Subject, rounds: int, say: Callable[[str], None]) -> dict[str, Any]:

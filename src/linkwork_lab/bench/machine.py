@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from dataclasses import asdict
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,14 @@ from typing import Any
 from linkwork.inside import cores, host
 
 _PACKAGES = ("linkwork", "numpy", "llvmlite", "pin", "mujoco", "example-robot-data")
+
+
+def conditions(settings: Any) -> dict[str, Any]:
+    """When, where and with what something is measured; ``settings`` is a dataclass."""
+    return {
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(settings),
+    }  # fmt: skip
 
 
 def machine() -> dict[str, Any]:
@@ -23,13 +33,14 @@ def machine() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str | None]:
-    found: dict[str, str | None] = {"python": platform.python_version(), "llvm": host().llvm}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = None
-    return found
+    return {"python": platform.python_version(), "llvm": host().llvm} | {name: _version(name) for name in _PACKAGES}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def commit() -> str | None:
@@ -38,12 +49,8 @@ def commit() -> str | None:
     if not any((folder / ".git").exists() for folder in here.parents):
         return None
     try:
-        done = subprocess.run(
-            ["git", "-C", str(here), "describe", "--always", "--dirty", "--tags"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-        )
+        describe = ["git", "-C", str(here), "describe", "--always", "--dirty", "--tags"]
+        done = subprocess.run(describe, capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() or None
@@ -51,13 +58,8 @@ def commit() -> str | None:
 
 def available_memory() -> float:
     """Bytes that a process can still allocate; infinite if unknown."""
-    try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024.0 * int(line.split()[1])
-    except OSError:
-        pass
-    return float("inf")
+    kilobytes = _line("/proc/meminfo", "MemAvailable:")
+    return 1024.0 * int(kilobytes.split()[0]) if kilobytes else float("inf")
 
 
 def resident_memory() -> int | None:
@@ -68,16 +70,19 @@ def resident_memory() -> int | None:
         return None
 
 
+def _line(path: str, head: str) -> str:
+    """The rest of the first line of a file of the system that begins so; nothing if there is none."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ""
+    return next((line.removeprefix(head).lstrip("\t :") for line in lines if line.startswith(head)), "")
+
+
 def _load() -> float | None:
     """The load average of the last minute: near 0 on a quiet machine before a measurement."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
 def _cpu_name() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+    return _line("/proc/cpuinfo", "model name") or platform.processor() or platform.machine()

@@ -6,18 +6,17 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from typing import Any
 
 from linkwork import SingularError, set_threads
 from linkwork.inside import cores
 from linkwork_lab.bench.cases import CASES, Case, States
 from linkwork_lab.bench.chains import measure_chain, memory_of_chains
-from linkwork_lab.bench.contest import Contestant, UnavailableError, contest, ours
+from linkwork_lab.bench.contest import Contestant, contest, ours
 from linkwork_lab.bench.first_call import first_calls
-from linkwork_lab.bench.machine import commit, machine, versions
-from linkwork_lab.bench.peers import NAMES, Factory, Peer, factories
+from linkwork_lab.bench.machine import conditions
+from linkwork_lab.bench.peers import NAMES, Factory, Peer, among, factories
 from linkwork_lab.bench.rollouts import measure_rollout
 from linkwork_lab.bench.subjects import Subject
 from linkwork_lab.bench.targets import compare
@@ -88,18 +87,14 @@ def measure(
     """
     settings = settings or Settings()
     available, notes = factories(list(peers))
-    data: dict[str, Any] = {
-        "schema": SCHEMA, "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(settings),
-        "notes": notes, "models": [], "threads": [], "rollouts": [], "chains": [],
-    }  # fmt: skip
+    data = {"schema": SCHEMA, **conditions(settings), "notes": notes}
     with tempfile.TemporaryDirectory(prefix="linkwork-bench-") as folder:
         if settings.own_cache:
             subjects = [replace(subject, cache=os.path.join(folder, str(k))) for k, subject in enumerate(subjects)]
         first = [first_calls(subject, settings.first_rounds, say) for subject in subjects]
         data |= _visits(subjects, available, settings, say)
-    for found, row in zip(first, data["models"], strict=True):
-        row["first_call"] = found
+    for calls, row in zip(first, data["models"], strict=True):
+        row["first_call"] = calls
     data["memory"] = memory_of_chains(settings.memory) if settings.memory else None
     data["targets"] = compare(data)
     return data
@@ -109,7 +104,7 @@ def _visits(
     subjects: Sequence[Subject], available: dict[str, Factory], settings: Settings, say: Callable[[str], None]
 ) -> dict[str, Any]:
     """All times of calls, the best of several visits."""
-    found: dict[str, Any] = {}
+    best: dict[str, Any] = {}
     for visit in range(settings.visits):
 
         def tell(text: str, visit: int = visit) -> None:
@@ -117,8 +112,8 @@ def _visits(
 
         now = replace(settings, rollout_memory=0, chain_peers=200) if visit else settings
         again = {name: part(subjects, available, now, tell) for name, part in _PARTS.items()}
-        found = best_of(found, again) if visit else again
-    return found
+        best = best_of(best, again) if visit else again
+    return best
 
 
 _TIMES = ("seconds", "in_place", "articulated_body", "all_threads", "beside")
@@ -130,60 +125,59 @@ def best_of(one: Any, other: Any) -> Any:
         return [best_of(*both) for both in zip(one, other, strict=True)]
     if not (isinstance(one, dict) and isinstance(other, dict)):
         return one
-    found = {name: best_of(value, other[name]) if name in other else value for name, value in one.items()}
-    times = [name for name in _TIMES if name in other and isinstance(one.get(name), float)]  # some are functions' names
-    found |= {name: min(one[name], other[name]) for name in times}
+    best = {name: best_of(value, other[name]) if name in other else value for name, value in one.items()}
+    for name in _TIMES:
+        if name in other and isinstance(one.get(name), float):  # some are functions' names
+            best[name] = min(one[name], other[name])
     if other.get("seconds", math.inf) < one.get("seconds", math.inf) and "disturbed" in other:
-        found["disturbed"] = other["disturbed"]
-    for peer in found["peers"].values() if "peers" in found else ():
+        best["disturbed"] = other["disturbed"]
+    for peer in best.get("peers", {}).values():
         if "ratio" in peer:
-            peer["ratio"] = peer["seconds"] / found["seconds"]
-    return found
+            peer["ratio"] = peer["seconds"] / best["seconds"]
+    return best
 
 
 def _models(
     subjects: Sequence[Subject], available: dict[str, Factory], settings: Settings, say: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    found = []
-    for subject in subjects:
-        with subject.own_cache():
-            found.append(_of_model(subject, available, settings, say))
-    return found
+    return _each(subjects, lambda subject: _of_model(subject, available, settings, say))
 
 
 def _threads(
     subjects: Sequence[Subject], _: dict[str, Factory], settings: Settings, say: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    if cores() == 1:
-        return []
-    found = []
-    for subject in subjects:
-        with subject.own_cache():
-            found.append(measure_threads(subject, settings.threads, settings.rounds, settings.seconds, say))
-    return found
+    extent = settings.threads, settings.rounds, settings.seconds
+    return _each(subjects if cores() > 1 else (), lambda subject: measure_threads(subject, *extent, say))
 
 
 def _rollouts(
     subjects: Sequence[Subject], available: dict[str, Factory], settings: Settings, say: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    found = []
-    for subject in subjects:
+    def rollout(subject: Subject) -> dict[str, Any]:
         say(f"{subject.name}: rollout")
-        sizes = (*settings.rollout, settings.rollout_memory)
+        return measure_rollout(subject, available, settings.rounds, *settings.rollout, settings.rollout_memory)
+
+    return _each(subjects, rollout)
+
+
+def _each(subjects: Sequence[Subject], measured: Callable[[Subject], dict[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each subject, measured with its own cache."""
+    rows = []
+    for subject in subjects:
         with subject.own_cache():
-            found.append(measure_rollout(subject, available, settings.rounds, *sizes))
-    return found
+            rows.append(measured(subject))
+    return rows
 
 
 def _chains(
     _: Sequence[Subject], available: dict[str, Factory], settings: Settings, say: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    found = []
+    rows = []
     for n in settings.chains:
         say(f"chain of {n}")
         peers = available if n <= settings.chain_peers else {}
-        found.append(measure_chain(n, peers, settings.rounds, settings.seconds, settings.chain_batch))
-    return found
+        rows.append(measure_chain(n, peers, settings.rounds, settings.seconds, settings.chain_batch))
+    return rows
 
 
 _PARTS = {"models": _models, "threads": _threads, "rollouts": _rollouts, "chains": _chains}
@@ -192,35 +186,38 @@ _PARTS = {"models": _models, "threads": _threads, "rollouts": _rollouts, "chains
 def _of_model(
     subject: Subject, available: dict[str, Factory], settings: Settings, say: Callable[[str], None]
 ) -> dict[str, Any]:
-    model = subject.model
+    model, threads = subject.model, sorted({1, cores()})
     states = States.random(model, settings.batch)
-    peers: dict[str, Peer] = {}
-    absent: dict[str, str] = {}
-    for name, factory in available.items():
-        try:
-            peers[name] = factory(model)
-        except UnavailableError as error:
-            absent[name] = str(error)
+    peers, absent = among(available, lambda _, factory: factory(model))
     pinned = {name: peer for name, peer in peers.items() if name == "pin"}
     rows = []
     for case in (case for case in CASES if case.least_nv <= model.nv):
         say(f"{subject.name}: {case.name}")
         try:
-            rows.append(_single(case, states.first(settings.singles), peers, settings))
-            rows += [_batch(case, states.first(n), 1, pinned, settings) for n in settings.small if n < settings.batch]
-            rows += [_batch(case, states, threads, peers, settings) for threads in sorted({1, cores()})]
+            rows += [
+                _single(case, states.first(settings.singles), peers, settings),
+                *(_batch(case, states.first(n), 1, pinned, settings) for n in settings.small if n < settings.batch),
+                *(_batch(case, states, count, peers, settings) for count in threads),
+            ]
         except SingularError as error:  # some robots cannot be constrained, or moved, as in a case
-            rows = [row for row in rows if row["function"] != case.name]
             say(f"{subject.name}: {case.name} is left out: {error}")
     if subject.large and settings.large:
-        many = states.repeated(settings.large)
-        for case in (case for case in CASES if case.name in (CASES[0].name, "inverse_dynamics")):
-            say(f"{subject.name}: {case.name}, {settings.large} states")
-            rows += [_batch(case, many, threads, pinned, settings) for threads in sorted({1, cores()})]
+        rows += _large(subject, states.repeated(settings.large), pinned, settings, say)
     return {
         "name": subject.name, "bodies": len(model.bodies), "nv": model.nv, "floating_base": subject.floating_base,
         "absent": absent, "first_call": None, "rows": rows,
     }  # fmt: skip
+
+
+def _large(
+    subject: Subject, states: States, peers: dict[str, Peer], settings: Settings, say: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """Batches of many states, on one thread and on all."""
+    rows = []
+    for case in (case for case in CASES if case.name in (CASES[0].name, "inverse_dynamics")):
+        say(f"{subject.name}: {case.name}, {len(states)} states")
+        rows += [_batch(case, states, count, peers, settings) for count in sorted({1, cores()})]
+    return rows
 
 
 def _single(case: Case, states: States, peers: dict[str, Peer], settings: Settings) -> dict[str, Any]:

@@ -82,22 +82,44 @@ def header(data: dict[str, Any]) -> list[str]:
 
 def model_table(model: dict[str, Any], peers: list[str], small: Sequence[int] = ()) -> tuple[list[str], Rows]:
     """A row for each function: one call, and batches; ours, then each peer with the ratio."""
-    kinds = sorted({(row["kind"] == "batch", row["states"], row["threads"]) for row in model["rows"]})
-    kinds = [kind for kind in kinds if not kind[0] or kind[1] not in small]
-    used = [name for name in peers if any(name in row["peers"] for row in model["rows"])]
+    rows = _by_call(model)
+    kinds = [kind for kind in sorted({key[1:] for key in rows}) if not kind[0] or kind[1] not in small]
+    used = _used(peers, model["rows"])
     heading = ["function"]
     for batch, states, threads in kinds:
         what = f"batch {states}, {threads} thread{'s' if threads > 1 else ''}" if batch else "one call"
-        heading += [what, *(PEERS.get(name, name) for name in used)]
-    lines = []
-    for function in measured(model):
-        line = [function]
-        for batch, states, threads in kinds:
-            key = (function, "batch" if batch else "single", states, threads)
-            row = next((r for r in model["rows"] if (r["function"], r["kind"], r["states"], r["threads"]) == key), None)
-            line += [duration(row["seconds"]) if row else "", *(_peer(row, name) for name in used)]
-        lines.append(line)
+        heading += [what, *_titles(used)]
+    lines = [
+        [function, *(cell for kind in kinds for cell in _cells(rows.get((function, *kind)), used))]
+        for function in measured(model)
+    ]
     return heading, lines
+
+
+def _by_call(model: dict[str, Any]) -> dict[tuple[str, bool, int, int], dict[str, Any]]:
+    """The rows of a model by function, whether it is a batch, states and threads."""
+    return {(row["function"], row["kind"] == "batch", row["states"], row["threads"]): row for row in model["rows"]}
+
+
+def _used(peers: Iterable[str], rows: Iterable[dict[str, Any]]) -> list[str]:
+    """The peers that are in any row."""
+    names = {name for row in rows for name in row["peers"]}
+    return [name for name in peers if name in names]
+
+
+def _titles(peers: Iterable[str]) -> list[str]:
+    return [PEERS.get(name, name) for name in peers]
+
+
+def _cells(row: dict[str, Any] | None, peers: Sequence[str], parts: int = 1) -> list[str]:
+    """Our time and that of each peer, divided by ``parts``."""
+    if row is None:
+        return [""] * (1 + len(peers))
+    return [duration(row["seconds"] / parts), *(_peer(row, name, parts) for name in peers)]
+
+
+def _robot(row: dict[str, Any]) -> str:
+    return f"{row['name']} ({row['nv']})"
 
 
 def size_table(
@@ -109,50 +131,43 @@ def size_table(
     sizes = [*(size for size in settings["small"] if size < settings["batch"]), settings["batch"]]
     lines = []
     for model in models:
-        rows = {(r["function"], r["states"]): r for r in model["rows"] if r["kind"] == "batch" and r["threads"] == 1}
+        rows = _by_call(model)
         for function in measured(model, SHORT if short else None):
-            line = [f"{model['name']} ({model['nv']})", SHORT[function]] if short else [function]
-            for size in sizes:
-                row = rows[function, size]
-                peer = row["peers"].get("pin", {})
-                ratio = f" {'~' if peer['disturbed'] else ''}×{peer['ratio']:.1f}" if "ratio" in peer else ""
-                own = f" ({duration(row['in_place'])})" if "in_place" in row else ""
-                line.append(f"{duration(row['seconds'])}{own}{ratio}")
-            lines.append(line)
+            begin = [_robot(model), SHORT[function]] if short else [function]
+            lines.append([*begin, *(_in_brackets(rows[function, True, size, 1]) for size in sizes)])
     heading = ["robot", "function"] if short else ["function"]
     return [*heading, *(f"{size:,} states" if size > 1 else "1 state" for size in sizes)], lines
 
 
+def _in_brackets(row: dict[str, Any]) -> str:
+    peer = row["peers"].get("pin", {})
+    ratio = f" {'~' if peer['disturbed'] else ''}×{peer['ratio']:.1f}" if "ratio" in peer else ""
+    own = f" ({duration(row['in_place'])})" if "in_place" in row else ""
+    return f"{duration(row['seconds'])}{own}{ratio}"
+
+
 def measured(model: dict[str, Any], wanted: Iterable[str] | None = None) -> list[str]:
     """The functions that were measured on a model, all or those of ``wanted``, in that order."""
-    found = dict.fromkeys(row["function"] for row in model["rows"])
-    return list(found) if wanted is None else [function for function in wanted if function in found]
+    functions = dict.fromkeys(row["function"] for row in model["rows"])
+    return list(functions) if wanted is None else [function for function in wanted if function in functions]
 
 
-def _peer(row: dict[str, Any] | None, name: str, parts: int = 1) -> str:
+def _peer(row: dict[str, Any], name: str, parts: int) -> str:
     """The peer's time divided by ``parts`` and its ratio to linkwork's; or the difference of its result."""
-    found = row and row["peers"].get(name)
-    if not found:
+    peer = row["peers"].get(name)
+    if not peer:
         return ""
-    if not found["agrees"]:
-        error = "not finite" if found["error"] is None else f"by {found['error']:.0e}"
-        return f"differs {error}"
-    loop, busy = "*" if found["how"].startswith("loop") else "", "~" if found["disturbed"] else ""
-    return f"{duration(found['seconds'] / parts)}{loop} {busy}×{found['ratio']:.1f}"
+    if not peer["agrees"]:
+        return "differs not finite" if peer["error"] is None else f"differs by {peer['error']:.0e}"
+    loop, busy = "*" if peer["how"].startswith("loop") else "", "~" if peer["disturbed"] else ""
+    return f"{duration(peer['seconds'] / parts)}{loop} {busy}×{peer['ratio']:.1f}"
 
 
 def first_call_table(model: dict[str, Any]) -> tuple[list[str], Rows]:
     """The first call in a fresh process."""
     first = model["first_call"]
-    heading = [
-        "first call",
-        "process start to result",
-        "import",
-        "load model",
-        "call",
-        "beyond import numpy",
-        "slowest other function's call",
-    ]
+    heading = ["first call", "process start to result", "import", "load model", "call", "beyond import numpy"]
+    heading += ["slowest other function's call"]
     lines = []
     for name, label in (("cold", "empty cache"), ("cached", "from cache")):
         times = first[name]
@@ -181,70 +196,61 @@ def thread_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
     sizes = data["settings"]["threads"]
     lines = []
     for model in data["threads"]:
-        rows = {(row["function"], row["states"]): row for row in model["rows"]}
-        for function in dict.fromkeys(function for function, _ in rows):
-            found = [rows.get((function, size)) for size in sizes]
-            cells = [
-                f"{duration(row['seconds'] * row['states'])} ×{row['seconds'] / row['all_threads']:.2f} "
-                f"(×{model['threads'] * row['seconds'] / row['beside']:.2f})"
-                if row
-                else ""
-                for row in found
-            ]
-            lines.append([f"{model['name']} ({model['nv']})", SHORT[function], *cells])
+        rows = {(row["function"], row["states"]): _gains(row, model["threads"]) for row in model["rows"]}
+        for function in measured(model):
+            lines.append([_robot(model), SHORT[function], *(rows.get((function, size), "") for size in sizes)])
     return ["robot", "function", *(f"{size:,} states" for size in sizes)], lines
+
+
+def _gains(row: dict[str, Any], threads: int) -> str:
+    one = row["seconds"]
+    return f"{duration(one * row['states'])} ×{one / row['all_threads']:.2f} (×{threads * one / row['beside']:.2f})"
 
 
 def chain_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
     """Time per joint against the length of a chain, each peer with its ratio to linkwork's time in the same column."""
-    used = [name for name in data["notes"] if any(name in chain["single"]["peers"] for chain in data["chains"])]
-    titles = [PEERS.get(name, name) for name in used]
-    heading = ["joints", "one call, a joint", *titles, "constraint forces", "on all threads"]
-    heading += ["batch, a joint", *titles, "states"]
+    used = _used(data["notes"], [chain["single"] for chain in data["chains"]])
+    heading = ["joints", "one call, a joint", *_titles(used), "constraint forces", "on all threads"]
+    heading += ["batch, a joint", *_titles(used), "states"]
     lines = []
     for chain in data["chains"]:
-        line = [f"{chain['n']:,}"]
-        for kind in ("single", "batch"):
-            row = chain[kind]
-            line += [duration(row["seconds"] / chain["n"]), *(_peer(row, name, chain["n"]) for name in used)]
-            if kind == "single":
-                found = chain["constraint_force"] or {}
-                line += [duration(entry["seconds"] / chain["n"]) for entry in found.values()] or ["", ""]
-        lines.append([*line, str(chain["states"])])
+        n, forces = chain["n"], chain["constraint_force"] or {}
+        one, batch = (_cells(chain[kind], used, n) for kind in ("single", "batch"))
+        cells = [duration(entry["seconds"] / n) for entry in forces.values()] or ["", ""]
+        lines.append([f"{n:,}", *one, *cells, *batch, str(chain["states"])])
     return heading, lines
 
 
 def rollout_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
     """The time of a step, with every state kept or only the last, and memory over many steps."""
-    used = [name for name in data["notes"] if any(name in row["each"]["peers"] for row in data["rollouts"])]
-    titles = [PEERS.get(name, name) for name in used]
-    heading = ["robot", "rollout, a step", *titles, "last state only", *titles, "memory"]
-    lines = []
-    for row in data["rollouts"]:
-        line = [f"{row['name']} ({row['nv']})"]
-        for kind in ("each", "last"):
-            line += [duration(row[kind]["seconds"]), *(_peer(row[kind], name) for name in used)]
-        lines.append([*line, _memory(row["memory"])])
-    return heading, lines
+    heading, lines = _step_table(data, data["rollouts"], {"rollout, a step": "each", "last state only": "last"})
+    memory = [_memory(row["memory"]) for row in data["rollouts"]]
+    return [*heading, "memory"], [[*line, cell] for line, cell in zip(lines, memory, strict=True)]
 
 
 def simulation_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
     """The time of a step of one simulation by each integrator, of one with a control law, of a rollout with law and
     cost, and of model-predictive path integral control.
     """
-    rows = [row for row in data["rollouts"] if "runge_kutta_4" in row]
-    used = [name for name in data["notes"] if any(name in row["runge_kutta_4"]["peers"] for row in rows)]
-    titles = [PEERS.get(name, name) for name in used]
-    heading = ["robot", "simulate, a step", *titles, "Runge-Kutta 4", *titles, "by a law", "rollout, law and cost"]
-    heading += ["MPPI, a step", *titles]
-    lines = []
-    for row in rows:
-        line = [f"{row['name']} ({row['nv']})"]
-        for kind in ("semi_implicit_euler", "runge_kutta_4"):
-            line += [duration(row[kind]["seconds"]), *(_peer(row[kind], name) for name in used)]
-        line += [duration(row["simulated_law"]["seconds"]), duration(row["law"]["seconds"])]
-        lines.append([*line, duration(row["mppi"]["seconds"]), *(_peer(row["mppi"], name) for name in used)])
-    return heading, lines
+    kinds = {"simulate, a step": "semi_implicit_euler", "Runge-Kutta 4": "runge_kutta_4", "by a law": "simulated_law"}
+    kinds |= {"rollout, law and cost": "law", "MPPI, a step": "mppi"}
+    return _step_table(data, [row for row in data["rollouts"] if "runge_kutta_4" in row], kinds, alone=_ALONE)
+
+
+_ALONE = ("simulated_law", "law")
+"""Steps that no peer takes."""
+
+
+def _step_table(
+    data: dict[str, Any], rows: list[dict[str, Any]], kinds: dict[str, str], alone: Sequence[str] = ()
+) -> tuple[list[str], Rows]:
+    """The time of a step of each of these kinds, by their titles; those ``alone`` have no peers."""
+    used = _used(data["notes"], [row[next(iter(kinds.values()))] for row in rows])
+    peers = {kind: [] if kind in alone else used for kind in kinds.values()}
+    heading = ["robot", *(text for title, kind in kinds.items() for text in (title, *_titles(peers[kind])))]
+    return heading, [
+        [_robot(row), *(cell for kind in kinds.values() for cell in _cells(row[kind], peers[kind]))] for row in rows
+    ]
 
 
 def _memory(found: dict[str, Any] | None) -> str:
@@ -268,19 +274,7 @@ def target_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
 
 def markdown(data: dict[str, Any]) -> str:
     """Short tables for a page: each model's main functions, chains, and the conditions of the measurement."""
-    peers = [name for name in data["notes"] if any(name in r["peers"] for m in data["models"] for r in m["rows"])]
-    titles = [PEERS.get(name, name) for name in peers]
-    heading = ["robot", "function", "one call", *titles, "batch, one thread", *titles]
-    lines: Rows = []
-    for model in data["models"]:
-        for function in measured(model, SHORT):
-            line = [f"{model['name']} ({model['nv']})", SHORT[function]]
-            for kind, states in (("single", 1), ("batch", data["settings"]["batch"])):
-                key = (function, kind, states, 1)
-                row = next(r for r in model["rows"] if (r["function"], r["kind"], r["states"], r["threads"]) == key)
-                line += [duration(row["seconds"]), *(_peer(row, name) for name in peers)]
-            lines.append(line)
-    parts = [_markdown_table(heading, lines)]
+    parts = [_markdown_table(*_short_table(data))]
     if data["models"]:
         parts.append(
             "Batches by their size, one thread: the time of a state; with `out=` in brackets; against Pinocchio\n\n"
@@ -290,11 +284,22 @@ def markdown(data: dict[str, Any]) -> str:
     if data["threads"]:
         parts.append(f"{THREADS.replace('out=', '`out=`')}\n\n{_markdown_table(*thread_table(data))}")
     if data.get("rollouts"):
-        parts.append(_markdown_table(*rollout_table(data)))
-        parts.append(_markdown_table(*simulation_table(data)))
+        parts += [_markdown_table(*rollout_table(data)), _markdown_table(*simulation_table(data))]
     if data["chains"]:
         parts.append(_markdown_table(*chain_table(data)))
     return "\n\n".join([*parts, FOOTNOTE.replace("* a", "\\* a"), "; ".join(header(data)) + "."])
+
+
+def _short_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
+    """The main functions of all models: one call, and a batch on one thread."""
+    peers = _used(data["notes"], [row for model in data["models"] for row in model["rows"]])
+    lines = []
+    for model in data["models"]:
+        rows = _by_call(model)
+        for function in measured(model, SHORT):
+            one, batch = rows[function, False, 1, 1], rows[function, True, data["settings"]["batch"], 1]
+            lines.append([_robot(model), SHORT[function], *_cells(one, peers), *_cells(batch, peers)])
+    return ["robot", "function", "one call", *_titles(peers), "batch, one thread", *_titles(peers)], lines
 
 
 def _markdown_table(heading: list[str], lines: Iterable[list[str]]) -> str:

@@ -127,8 +127,7 @@ def _mppi(states: States, tau: Array, available: dict[str, Factory]) -> tuple[Co
 
     def plan(costs: Array) -> Array:
         weights = np.exp(-(costs - costs.min()) / (costs.max() - costs.min() + 1e-300))
-        averaged: Array = np.tensordot(weights / weights.sum(), tau, 1)
-        return averaged
+        return np.tensordot(weights / weights.sum(), tau, 1)
 
     def function() -> Array:
         found = rollout(model, q, v, tau, **options).cost

@@ -7,10 +7,24 @@ from typing import Any
 ABA, RNEA, CRBA = "forward_dynamics articulated_body", "inverse_dynamics", "mass_matrix"
 _SHORT = {ABA: "ABA", RNEA: "RNEA", CRBA: "CRBA"}
 OSIM = ("operational_inertia_inverse 2", "operational_inertia_inverse 4")
+ID, FD = "inverse_dynamics_derivatives", "forward_dynamics_derivatives"
 _BATCH = {"UR5": 25.0, "Panda": 25.0, "G1": 15.0, "Talos": 15.0}
 _SINGLE = {"Panda": 4.0, "Talos": 3.0}
-ID, FD = "inverse_dynamics_derivatives", "forward_dynamics_derivatives"
-_DERIVATIVES = {ID: ("ID derivatives", 12.0), FD: ("FD derivatives", 10.0)}
+_DERIVED = ("Panda", "G1", "Talos")
+_RATIOS: tuple[tuple[str, str, str, dict[str, float]], ...] = (
+    *((f"{_SHORT[f]}, batch on one thread", f, "batch", _BATCH) for f in (ABA, RNEA)),
+    *((f"{_SHORT[f]}, one call", f, "single", _SINGLE) for f in (ABA, RNEA, CRBA)),
+    *(
+        (f"{f}, {kind}", f, kind, dict.fromkeys(("G1", "Talos"), target))
+        for f in OSIM
+        for kind, target in (("single", 3.0), ("batch", 15.0))
+    ),
+    ("ID derivatives, batch on one thread", ID, "batch", dict.fromkeys(_DERIVED, 12.0)),
+    ("ID derivatives, one call", ID, "single", dict.fromkeys(_DERIVED, 2.0)),
+    ("FD derivatives, batch on one thread", FD, "batch", dict.fromkeys(_DERIVED, 10.0)),
+    ("FD derivatives, one call", FD, "single", dict.fromkeys(_DERIVED, 2.0)),
+)
+"""What is measured, its function and kind, and the least ratio to Pinocchio for each robot."""
 _COLD = {"Panda": 0.3, "Talos": 1.0}
 _CACHED = 0.15
 _ROLLOUT = {"Panda": 15.0, "G1": 15.0}
@@ -18,50 +32,29 @@ _ROLLOUT = {"Panda": 15.0, "G1": 15.0}
 
 def compare(data: dict[str, Any]) -> list[dict[str, Any]]:
     """A row for each target that this run has measured: what, target, measured, met."""
-    models = {model["name"]: model for model in data["models"]}
-    rows = []
-    for name, model in models.items():
-        for function in (ABA, RNEA):
-            ratio = _ratio(model, function, "batch", 1, max(data["settings"]["batch"], 1))
-            rows.append(_at_least(f"{name} {_SHORT[function]}, batch on one thread", _BATCH.get(name), ratio))
-        for function in (ABA, RNEA, CRBA):
-            ratio = _ratio(model, function, "single", 1, 1)
-            rows.append(_at_least(f"{name} {_SHORT[function]}, one call", _SINGLE.get(name), ratio))
-        for function in OSIM if name in ("G1", "Talos") else ():
-            for kind, states, target in (("single", 1, 3.0), ("batch", max(data["settings"]["batch"], 1), 15.0)):
-                rows.append(_at_least(f"{name} {function}, {kind}", target, _ratio(model, function, kind, 1, states)))
-        rows += _derivatives(name, model, data) if name in ("Panda", "G1", "Talos") else []
+    rows: list[dict[str, Any] | None] = []
+    sizes = {"single": 1, "batch": max(data["settings"]["batch"], 1)}
+    for model in data["models"]:
+        name, first = model["name"], model["first_call"]
+        for what, function, kind, least in _RATIOS:
+            ratio = _ratio(model, function, kind, 1, sizes[kind])
+            rows.append(_at_least(f"{name} {what}", least.get(name), ratio))
+        cold = first["cold"]["calls"].get(FD) if name == "Talos" else None
+        rows.append(_at_most("Talos FD derivatives, first call, empty cache", 3.0, cold))
         rows += _threads(name, model, data)
-        first = model["first_call"]
         rows.append(_at_most(f"{name} first call, empty cache", _COLD.get(name), first["cold"]["call"]))
         limit = _CACHED if name in _COLD else None
         rows.append(_at_most(f"{name} first result from cache, beyond import numpy", limit, first["cached"]["beyond"]))
     return [row for row in [*rows, *_rollouts(data), *_chains(data)] if row is not None]
 
 
-def _derivatives(name: str, model: dict[str, Any], data: dict[str, Any]) -> list[dict[str, Any] | None]:
-    """Derivatives of dynamics, in batches and in single calls; and the first call, which compiles."""
-    rows = []
-    for function, (short, target) in _DERIVATIVES.items():
-        ratio = _ratio(model, function, "batch", 1, max(data["settings"]["batch"], 1))
-        rows.append(_at_least(f"{name} {short}, batch on one thread", target, ratio))
-        rows.append(_at_least(f"{name} {short}, one call", 2.0, _ratio(model, function, "single", 1, 1)))
-    first = model["first_call"]["cold"]["calls"].get(FD) if name == "Talos" else None
-    rows.append(_at_most("Talos FD derivatives, first call, empty cache", 3.0, first))
-    return rows
-
-
 def _threads(name: str, model: dict[str, Any], data: dict[str, Any]) -> list[dict[str, Any] | None]:
     """No smaller ratio on all threads than on one, for the large batch."""
-    rows = []
-    for function in (ABA, RNEA):
-        one = _ratio(model, function, "batch", 1, data["settings"]["large"])
-        all_of_them = _ratio(model, function, "batch", data["machine"]["cores"], data["settings"]["large"])
-        if data["machine"]["cores"] > 1:
-            what = (
-                f"{name} {_SHORT[function]}, {data['settings']['large']} states on {data['machine']['cores']} threads"
-            )
-            rows.append(_at_least(what, one.get("ratio") if one else None, all_of_them))
+    large, cores, rows = data["settings"]["large"], data["machine"]["cores"], []
+    for function in (ABA, RNEA) if cores > 1 else ():
+        one, every = (_ratio(model, function, "batch", threads, large) for threads in (1, cores))
+        what = f"{name} {_SHORT[function]}, {large} states on {cores} threads"
+        rows.append(_at_least(what, one.get("ratio") if one else None, every))
     return rows
 
 
@@ -103,10 +96,9 @@ def _constraint_force(data: dict[str, Any]) -> list[dict[str, Any] | None]:
     """One state of a long chain by the constraint-force algorithm, on the lanes of one thread and on all threads."""
     rows: list[dict[str, Any] | None] = []
     for chain in data["chains"]:
-        found = chain["constraint_force"]
-        if found is None:
+        if chain["constraint_force"] is None:
             continue
-        one, every = found["one_thread"], found["all_threads"]
+        one, every = chain["constraint_force"]["one_thread"], chain["constraint_force"]["all_threads"]
         if chain["n"] >= 4000:
             what = f"chain of {chain['n']:,}, constraint forces"
             ratio = one["seconds"] / one["articulated_body"]
@@ -125,8 +117,7 @@ def _ratio(model: dict[str, Any], function: str, kind: str, threads: int, states
     """The row of Pinocchio for that measurement, if there is one."""
     for row in model["rows"]:
         if (row["function"], row["kind"], row["threads"], row["states"]) == (function, kind, threads, states):
-            found: dict[str, Any] | None = row["peers"].get("pin")
-            return found
+            return row["peers"].get("pin")
     return None
 
 

@@ -53,30 +53,15 @@ class Settings:
 def measure(scene: Scene, settings: Settings | None = None) -> tuple[Trajectory, dict[str, Any]]:
     """The motion, and plain data: curves over time, and numbers that summarise them."""
     settings = settings or Settings()
-    still = np.zeros(scene.model.nv)
     duration = LOWERING + HOLDING
 
-    def moved(length: float) -> Trajectory:
-        return simulate(
-            scene.model,
-            scene.q,
-            still,
-            length,
-            settings.step,
-            torque=scene.controller,
-            constraints=scene.welds,
-            integrator="runge_kutta_4",
-        )
-
-    moved(2.0 * settings.step)  # so that all code is compiled before the clock starts
+    _motion(scene, 2.0 * settings.step, settings.step)  # so that all code is compiled before the clock starts
     begun = perf_counter()
-    motion = moved(duration)
+    motion = _motion(scene, duration, settings.step)
     seconds = perf_counter() - begun
-    _check_whole(motion)
     with interpreted() if settings.interpreted else nullcontext():
         curves = _curves(scene, motion[:: settings.every])
     return motion, {
-        "settings": vars(settings),
         "curves": {name: np.asarray(curve).tolist() for name, curve in curves.items()},
         "numbers": {
             "position_error": float(np.abs(curves["position_error"]).max()),
@@ -174,26 +159,19 @@ def _advice(scene: Scene, q: Array, v: Array) -> Array:
 
 def _at_the_paper_s_rate(scene: Scene, duration: float) -> float:
     """The error of the box to its spline (m) if the controller runs at 300 Hz with its torque held in between."""
-    motion = simulate(
-        scene.model,
-        scene.q,
-        np.zeros(scene.model.nv),
-        duration,
-        1.0 / PAPER_RATE,
-        torque=scene.controller,
-        constraints=scene.welds,
-        integrator="runge_kutta_4",
-        hold=1,
-    )
-    _check_whole(motion)
+    motion = _motion(scene, duration, 1.0 / PAPER_RATE, hold=1)
     places = forward_kinematics(scene.model, motion.q, ["box"])[:, 0]
     return max(float(np.abs(scene.held.error(t, place)[:3]).max()) for t, place in zip(motion.t, places, strict=True))
 
 
-def _check_whole(motion: Trajectory) -> None:
-    """An error for an interrupted simulation: half a motion proves nothing."""
+def _motion(scene: Scene, duration: float, step: float, **options: Any) -> Trajectory:
+    """The simulated motion from rest; an error if it was interrupted: half a motion proves nothing."""
+    start = scene.model, scene.q, np.zeros(scene.model.nv)
+    options |= {"torque": scene.controller, "constraints": scene.welds, "integrator": "runge_kutta_4"}
+    motion: Trajectory = simulate(*start, duration, step, **options)
     if motion.interrupted:
         raise KeyboardInterrupt
+    return motion
 
 
 def _energy(motion: Trajectory) -> dict[str, float]:

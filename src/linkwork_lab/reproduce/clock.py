@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -65,6 +66,17 @@ def race(
         rounds,
         seconds,
     )
+
+
+def sweep(cases: int, effort: Effort, times: Callable[[int], dict[str, float | None]]) -> dict[str, list[Any]]:
+    """The best times of each runner over cases, which are all visited in each sweep; None where it has none."""
+    rows: list[dict[str, float | None]] = [{} for _ in range(cases)]
+    for _ in range(effort.sweeps):
+        for k, row in enumerate(rows):
+            for name, time in times(k).items():
+                before = row.get(name)
+                row[name] = time if before is None or time is None else min(before, time)
+    return {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
 
 
 def best(contestants: dict[str, Contestant], rounds: int, seconds: float) -> dict[str, float | None]:

@@ -28,17 +28,21 @@ KINDS = {
 
 def as_written(algorithm: Algorithm, model: Model, frames: Sequence[Frame] = ()) -> dict[str, int]:
     """Operations of each kind for one state without external forces, for the given frames."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
+    traverse(algorithm, model, Counted(counts), frames)
+    return _by_kind(counts)
 
-    def number(_: float) -> Counted:
-        return Counted(found)
 
+def traverse(
+    algorithm: Algorithm, model: Model, scalar: Any, frames: Sequence[Frame] = (), tree: Tree | None = None
+) -> Any:
+    """The results for one state without external forces, with one scalar for all numbers of the arguments and, unless
+    there is a ``tree`` with others, of the mechanism.
+    """
     arguments = [
-        None if name == "f_ext" else [Counted(found)] * size(space, model, len(frames))
-        for name, space in algorithm.arguments
+        None if name == "f_ext" else [scalar] * size(space, model, len(frames)) for name, space in algorithm.arguments
     ]
-    evaluate(algorithm, model, arguments, frames, Tree(model, frames, number))
-    return _by_kind(found)
+    return evaluate(algorithm, model, arguments, frames, tree or Tree(model, frames, lambda _: scalar))
 
 
 def folded(algorithm: Algorithm, model: Model, frames: Sequence[Frame] = ()) -> dict[str, int]:
@@ -46,11 +50,11 @@ def folded(algorithm: Algorithm, model: Model, frames: Sequence[Frame] = ()) -> 
     return _by_kind(operations(algorithm, model, frames))
 
 
-def _by_kind(found: Counter[str]) -> dict[str, int]:
-    left = set(found).difference(*KINDS.values(), {"less"})
+def _by_kind(counts: Counter[str]) -> dict[str, int]:
+    left = set(counts).difference(*KINDS.values(), {"less"})
     if left:
         raise KeyError(f"operations of no kind: {sorted(left)}")
-    return {kind: sum(found[name] for name in names) for kind, names in KINDS.items()}
+    return {kind: sum(counts[name] for name in names) for kind, names in KINDS.items()}
 
 
 class Counted:
@@ -94,5 +98,5 @@ class Counted:
         return self._one("sqrt")
 
     def elementary(self, names: tuple[str, ...], text: Any, operands: tuple[Any, ...]) -> Any:
-        found = tuple(self._one(name) for name in names)
-        return found[0] if len(found) == 1 else found
+        results = tuple(self._one(name) for name in names)
+        return results[0] if len(results) == 1 else results

@@ -7,7 +7,7 @@ from typing import Any
 
 from linkwork import Frame, Model
 from linkwork.algorithms import Algorithm
-from linkwork.inside import Tree, evaluate, size
+from linkwork_lab.reproduce.counting import traverse
 
 
 def longest_path(algorithm: Algorithm, model: Model, frames: Sequence[Frame] = ()) -> int:
@@ -21,12 +21,7 @@ def longest_path(algorithm: Algorithm, model: Model, frames: Sequence[Frame] = (
         >>> paths[2] - paths[1] == paths[1] - paths[0]  # as the logarithm
         True
     """
-    start = Depth(0)
-    count = len(frames)
-    arguments = [
-        None if name == "f_ext" else [start] * size(space, model, count) for name, space in algorithm.arguments
-    ]
-    results = evaluate(algorithm, model, arguments, frames, Tree(model, frames, lambda _: start))
+    results = traverse(algorithm, model, Depth(0), frames)
     return max((_depth(number) for numbers in results for number in numbers), default=0)
 
 

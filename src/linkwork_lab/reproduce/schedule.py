@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 from linkwork import Model
 from linkwork.algorithms import Algorithm
-from linkwork.inside import Field, Seam, Segment, Tree, evaluate, flatten, size
-from linkwork_lab.reproduce.counting import Counted
+from linkwork.inside import Field, Seam, Segment, Tree, flatten
+from linkwork_lab.reproduce.counting import Counted, traverse
 
 Item = TypeVar("Item")
 
@@ -99,9 +99,7 @@ def record(algorithm: Algorithm, model: Model) -> list[Task]:
         3.8
     """
     tree = _Recording(model)
-    number = Counted(tree.found)
-    arguments = [None if name == "f_ext" else [number] * size(space, model, 0) for name, space in algorithm.arguments]
-    evaluate(algorithm, model, arguments, tree=tree)
+    traverse(algorithm, model, Counted(tree.found), tree=tree)
     tree.begin(None)
     return tree.tasks[:-1]
 

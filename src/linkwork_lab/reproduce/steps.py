@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from linkwork import Model
 from linkwork.algorithms import Algorithm
-from linkwork.inside import Tree, evaluate, size
-from linkwork_lab.reproduce.counting import Counted
+from linkwork.inside import Tree
+from linkwork_lab.reproduce.counting import Counted, traverse
 
 Item = TypeVar("Item")
 
@@ -65,10 +65,7 @@ def steps(algorithm: Algorithm, model: Model) -> Steps:
     """
     found: Counter[str] = Counter()
     tree = _Counting(model, found)
-    arguments = [
-        None if name == "f_ext" else [Counted(found)] * size(space, model, 0) for name, space in algorithm.arguments
-    ]
-    evaluate(algorithm, model, arguments, tree=tree)
+    traverse(algorithm, model, Counted(found), tree=tree)
     per_step = [(len(turns), sum(turns), max(turns)) for turns in tree.turns]
     items, operations, longest = zip(*per_step, strict=True) if per_step else ((), (), ())
     return Steps(items, operations, longest, sum(found.values()) - sum(operations))

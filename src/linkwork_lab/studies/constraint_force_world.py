@@ -19,11 +19,11 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from linkwork.algorithms.articulated import ArticulatedBodies, Share
-from linkwork.algorithms.constraint_force import coupled
+from linkwork.algorithms.constraint_force import coupled, follow_branches
 from linkwork.algorithms.cyclic_reduction import cyclic_reduction
-from linkwork.algorithms.pairwise_sum import pairwise_sum
-from linkwork.algorithms.parallel_prefix import parallel_prefix
-from linkwork.algorithms.tree import Body, BodyForces, Field, Item, JointField, JointValues, KnownTree, fields
+from linkwork.algorithms.pairwise_sum import gather_inward
+from linkwork.algorithms.parallel_prefix import accumulate, parallel_prefix
+from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, KnownTree, fields
 from linkwork.spatial import (
     AnyWrenches,
     ArticulatedInertia,
@@ -80,29 +80,32 @@ def constraint_force_world(
         X[body] = body.placement * body.joint.transform(q[body])
         S[body] = body.joint.subspace(q[body])
         X0[body] = X[body]
-    _accumulate(tree, chain, branches, X0, Transform.__mul__)
+    accumulate(tree, chain, branches, X0, Transform.__mul__)
     needed = _held_forces(tree, chain, branches, X0, S, q, v, f_ext)
     for body in tree.parallel(bodies):
         IA[body], pA[body] = body.inertia.articulated(), Force.zero()
         u[body] = minus(tau[body], S[body].dot(X0[body].to_child(needed[body])))
 
-    standing: dict[int, list[Body]] = {}
-    for level in (*reversed(branches), chain):
-        for body in tree.parallel(level):
-            for child in standing.get(body.index, ()):
-                step.receive(body, share[child])
-            if body.index not in on_chain:
-                step.factor(body)
-                step.drive(body, u[body])
-                share[body] = step.share(body)
-        standing |= pairwise_sum(tree, level, on_chain, share, Share.together)
+    def gather(body: Body, shares: list[Share]) -> None:
+        for each in shares:
+            step.receive(body, each)
+        if body.index not in on_chain:
+            step.factor(body)
+            step.drive(body, u[body])
+            share[body] = step.share(body)
 
-    for body in tree.parallel(chain):
+    gather_inward(tree, chain, branches, share, Share.together, gather)
+
+    def span(body: Body) -> None:
+        """B, and H with its rotors."""
         h = [X0[body].to_parent(column) for column in S[body].columns()]
         B[body] = AnyWrenches(as_forces(h) if original else _reciprocal(h, I_X(body)))
         wrenches = [X0[body].to_parent(wrench) for wrench in S[body].complement().units()]
         rotor = [column * sqrt(inertia) for column, inertia in zip(B[body].columns, body.rotor, strict=False)]
         H[body] = AnyWrenches([*wrenches, *rotor], len(rotor))
+
+    for body in tree.parallel(chain):
+        span(body)
         W[body] = Mobility.of_inertia(X0[body].to_parent(IA[body]))
         held[body] = B[body].times(u[body])
 
@@ -134,26 +137,9 @@ def constraint_force_world(
 
     for body in tree.parallel(chain):
         a[body] = X0[body].to_child(a[body])
-    for level in branches:
-        for body in tree.parallel(level):
-            step.follow(body, a, qdd)
+    follow_branches(tree, step, branches, a, qdd)
 
     return (qdd,)
-
-
-def _accumulate(
-    tree: KnownTree,
-    chain: Sequence[Body],
-    branches: Sequence[Sequence[Body]],
-    x: Field[Item],
-    combine: Callable[[Item, Item], Item],
-) -> None:
-    """Accumulate from the world outward: along the chain by parallel prefix, then level by level."""
-    parallel_prefix(tree, chain, x, combine)
-    for level in branches:
-        for body in tree.parallel(level):
-            if body.parent.index:
-                x[body] = combine(x[body.parent], x[body])
 
 
 def _held_forces(
@@ -169,26 +155,25 @@ def _held_forces(
     """The wrench that each joint transmits at q̈ = 0, in world coordinates: inverse dynamics by scans."""
     moved, V, A = fields(tree, Motion, 3)
     F, handed = fields(tree, Force, 2)
-    bodies, on_chain = list(tree.outward()), {body.index for body in chain}
+    bodies = list(tree.outward())
 
     for body in tree.parallel(bodies):
         moved[body] = V[body] = X0[body].to_parent(S[body].times(v[body]))
-    _accumulate(tree, chain, branches, V, Motion.__add__)
+    accumulate(tree, chain, branches, V, Motion.__add__)
     for body in tree.parallel(bodies):
         A[body] = V[body].cross(moved[body]) + X0[body].to_parent(body.joint.bias(q[body], v[body]))
-    _accumulate(tree, chain, branches, A, Motion.__add__)
+    accumulate(tree, chain, branches, A, Motion.__add__)
     for body in tree.parallel(bodies):
         inertia = X0[body].to_parent(body.inertia)
         weighed = inertia * (A[body] - tree.gravity) + V[body].cross(inertia * V[body])
         F[body] = weighed - X0[body].to_parent(f_ext[body])
 
-    standing: dict[int, list[Body]] = {}
-    for level in (*reversed(branches), chain):
-        for body in tree.parallel(level):
-            for child in standing.get(body.index, ()):
-                F[body] = F[body] + handed[child]
-            handed[body] = F[body]
-        standing |= pairwise_sum(tree, level, on_chain, handed, Force.__add__)
+    def gather(body: Body, forces: list[Force]) -> None:
+        for force in forces:
+            F[body] = F[body] + force
+        handed[body] = F[body]
+
+    gather_inward(tree, chain, branches, handed, Force.__add__, gather)
     parallel_prefix(tree, list(reversed(chain)), F, Force.__add__)
     return F
 

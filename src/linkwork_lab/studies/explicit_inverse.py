@@ -50,18 +50,9 @@ def explicit_inverse(tree: PointedTree, q: JointValues) -> tuple[Field[list[Moti
 
 def _negative_inverse(tree: Tree, q: JointValues) -> Field[Matrix]:
     """-A⁻¹, a block for each two joints, by exchanging each joint's accelerations for its torques."""
-    (M,) = mass_matrix(tree, q)
-    A: Field[Matrix] = tree.field()
+    A = _blocks(tree, q)
     R, scaled = fields(tree, Matrix, 2)
     pivot: Field[Factor] = tree.field()
-
-    for i in tree.outward():
-        for j in tree.outward():
-            A[i, j] = [[0.0] * j.joint.nv for _ in range(i.joint.nv)]
-    for i in tree.outward():
-        A[i, i] = M[i, i]
-        for j in tree.ancestors(i):
-            A[i, j], A[j, i] = M[i, j], M[j, i]
 
     for k in tree.outward():
         nv = k.joint.nv
@@ -78,6 +69,20 @@ def _negative_inverse(tree: Tree, q: JointValues) -> Field[Matrix]:
         for j in tree.outward():
             A[j, k], A[k, j] = scaled[j], columns(scaled[j], nv)
         A[k, k] = [[-number for number in pivot[k].solve(unit)] for unit in units(nv)]
+    return A
+
+
+def _blocks(tree: Tree, q: JointValues) -> Field[Matrix]:
+    """The mass matrix, a block for each two joints."""
+    (M,) = mass_matrix(tree, q)
+    A: Field[Matrix] = tree.field()
+    for i in tree.outward():
+        for j in tree.outward():
+            A[i, j] = [[0.0] * j.joint.nv for _ in range(i.joint.nv)]
+    for i in tree.outward():
+        A[i, i] = M[i, i]
+        for j in tree.ancestors(i):
+            A[i, j], A[j, i] = M[i, j], M[j, i]
     return A
 
 

@@ -131,14 +131,16 @@ def virtual_work_unsplit(
         for x in siblings(body):
             Omega[body, x], Omega[x, body] = _zero(K[body], K[x]), _zero(K[x], K[body])
 
-    for m in tree.inward():
-        if not K[m].compliance:
-            continue
+    def feel(m: Body) -> None:
+        """Φ between a joint and those around it."""
         for x in children(m):
             Phi[m, x] = transposed([K[m].dot(-(A[m] * X[x].to_parent(pull))) for pull in K[x].units()])  # Eq. 39
         for x in siblings(m):
             pulled = (A[m.parent] * X[x].to_parent(pull) for pull in K[x].units())
             Phi[m, x] = transposed([K[m].dot(X[m].to_child(motion)) for motion in pulled])
+
+    def join(m: Body) -> None:
+        """The force of a joint while those before it are free, and what it changes at its siblings."""
         for near in (children, siblings):
             for x in near(m):
                 B[x] = _zero(K[x], K[m])
@@ -160,6 +162,11 @@ def virtual_work_unsplit(
             for y in siblings(m):
                 Omega[x, y] = _plus(Omega[x, y], product(Omega[x, m], transposed(B[y])), -1.0)  # Eq. 43
             Omega[m, x] = transposed(Omega[x, m])
+
+    for m in tree.inward():
+        if K[m].compliance:
+            feel(m)
+            join(m)
 
     for m in tree.outward():
         if K[m].compliance:

@@ -5,7 +5,7 @@ The functions of ``softness``, ``costs`` and ``line`` run over arrays (n states,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,22 +44,14 @@ class JointRows:
 
     def __init__(self, limited: Sequence[Any], rough: Sequence[Any], masses: Sequence[float]) -> None:
         mass = np.array(masses)
-        groups: dict[Any, list[Any]] = {}
-        for one in limited:
-            groups.setdefault((one[3], tuple(sign for sign, _ in one[2])), []).append(one)
         self.limited: list[_Limits] = []
-        for (softness, signs), members in groups.items():
-            dofs, places = (np.array([one[k] for one in members]) for k in (0, 1))
-            bounds = [(sign, np.array([one[2][k][1] for one in members])) for k, sign in enumerate(signs)]
-            margins = np.array([one[4] for one in members])
+        for (softness, signs), rows in _alike(limited, lambda row: (row[3], tuple(sign for sign, _ in row[2]))):
+            dofs, places, margins = (np.array([row[k] for row in rows]) for k in (0, 1, 4))
+            bounds = [(sign, np.array([row[2][k][1] for row in rows])) for k, sign in enumerate(signs)]
             self.limited.append(_Limits(softness, dofs, places, bounds, margins, mass[dofs]))
-        rubbing: dict[Any, list[Any]] = {}
-        for one in rough:
-            rubbing.setdefault(one[1], []).append(one)
         self.rough: list[_Frictions] = []
-        for softness, members in rubbing.items():
-            dofs = np.array([one[0] for one in members])
-            most = np.array([one[2] for one in members])
+        for softness, rows in _alike(rough, lambda row: row[1]):
+            dofs, most = (np.array([row[k] for row in rows]) for k in (0, 2))
             self.rough.append(_Frictions(softness, dofs, mass[dofs], most))
         self.limits = sum(len(one.dofs) for one in self.limited)
         self.most = np.concatenate([np.zeros(0), *(each.most for each in self.rough)])
@@ -194,3 +186,11 @@ def _spaced(places: Sequence[int]) -> Any:
     if apart > 0 and list(places) == list(range(places[0], places[-1] + 1, apart)):
         return slice(places[0], places[-1] + 1, apart)
     return np.array(places)
+
+
+def _alike(rows: Sequence[Any], key: Callable[[Any], Any]) -> Iterable[tuple[Any, list[Any]]]:
+    """Rows in groups of the same key, in the order of their first ones."""
+    groups: dict[Any, list[Any]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups.items()

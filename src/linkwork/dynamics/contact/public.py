@@ -90,8 +90,7 @@ def contact_dynamics(
         values.append(dt if isinstance(dt, float) and dt > 0.0 else seconds("dt", dt))
     if f_ext is not None:
         values.append(f_ext)
-    answer: tuple[Array, Array] = found.law(f_ext is not None, dt is not None)(*values, out=out)
-    return answer
+    return found.law(f_ext is not None, dt is not None)(*values, out=out)
 
 
 def contact_points(
@@ -118,8 +117,7 @@ def contact_points(
         >>> points, distances
         (array([[ 2.  ,  0.  , -0.05]]), array([-0.1]))
     """
-    answer: tuple[Array, Array] = touching(model, contacts).points_law(q, out=out)
-    return answer
+    return touching(model, contacts).points_law(q, out=out)
 
 
 def collision_contacts(

@@ -97,14 +97,16 @@ class Text:
 
     def step(self, q: Any, v: Any, tau: Any, dt: Scalar, f_ext: Any, drag: Any, wanted: bool) -> tuple[Any, ...]:
         """Accelerations in a step and, if ``wanted``, the wrench (6,) of each point about the world's origin."""
-        _, a, answer = self.motion(q, v, tau, dt, f_ext, None, drag)
-        if not wanted:
-            return (a,)
-        found, forces, spins = answer()
+        motion = self.motion(q, v, tau, dt, f_ext, None, drag)
+        return (motion.damped, self.wrenches(motion)) if wanted else (motion.damped,)
+
+    def wrenches(self, motion: Motion) -> Any:
+        """The wrench (6,) of each point about the world's origin."""
+        found, forces, spins = motion.forces()
         wrenches = []
         for touch, force, spin in zip(found, numbers(forces).tolist(), spins, strict=True):
             wrenches += [*force, *(touch.point.cross(Vec3(*force)) + spin).numbers()]
-        return a, array_of(wrenches).reshape(self.points, 6)
+        return array_of(wrenches).reshape(self.points, 6)
 
     def touches(self, q: Any) -> list[Touch]:
         """The points of all contacts, in the world."""

@@ -38,13 +38,13 @@ BEGUN, SAID = 2, 3
 """The positions of the first part's results and of an answer in the list of the state reached, after q and v."""
 KEPT = 4
 """After these, the results of each part in the last even step, and in the last odd one."""
-_OWN = 4
+_OWN = 3
 """Objects before the arrays."""
 
 
 class Asked(Builtin):
-    """Writes ptr asked(self, objects, count), a METH_FASTCALL function of the holder of an ``ASKED``, the function, the
-    one that checks its answers, a list for the state reached, and arrays. It returns None: at the step that it should
+    """Writes ptr asked(self, objects, count), a METH_FASTCALL function of a Python function, the one that checks its
+    answers, a list for the state reached, and arrays. It returns None: at the step that it should
     reach, or earlier, at one that the code cannot do. Then the list has the state there, and the results of the first
     part if that is done, otherwise the function's answer, if it was called.
     """
@@ -55,9 +55,7 @@ class Asked(Builtin):
         self.told = self.let(f"alloca [{_TOLD + 1} x ptr], align 8")
         self.taken = self.variable("i64", 0)
         self.reply, self.out, self.found = (self.variable("ptr", "null") for _ in range(3))
-        self.setting, self.reached = self.setting_of("%self"), self.item("%objects", 3)
-        capsule = self.call("PyTuple_GetItem", ("ptr", self.item("%objects", 0)), ("i64", 0))
-        self.record = self.call("PyCapsule_GetPointer", ("ptr", capsule), ("ptr", "null"))
+        self.record, self.reached = self.own(), self.item("%objects", 2)
         with self.each("%count", _OWN) as k:
             self.store(self.item("%objects", k), self.at(self.values, self.sub(k, _OWN), "ptr"), "ptr")
         self.last = self.variable("ptr", self.call("PyList_GetItem", ("ptr", self.reached), ("i64", BEGUN)))
@@ -195,14 +193,14 @@ class Asked(Builtin):
             self.store(flags, self.at(array, FLAGS, "i8"), "i32", 4)
         for k, item in enumerate((moment, q, v)):
             self.store(item, self.at(self.told, k + 1, "ptr"), "ptr")
-        raw = self.asked_of("%objects", 1, self.at(self.told, 1, "ptr"), _TOLD + _SPARE)
+        raw = self.asked_of("%objects", 0, self.at(self.told, 1, "ptr"), _TOLD + _SPARE)
         self.call("Py_DecRef", ("ptr", moment))
         self.leave_if(self.null(raw), "failed")
         self.store(raw, self.reply, "ptr")
         other, known = self.block("other"), self.block("known")
         self.if_plain(raw, known, other)
         self.begin(other)
-        made = self.asked_of("%objects", 2, self.reply, 1)
+        made = self.asked_of("%objects", 1, self.reply, 1)
         self.call("Py_DecRef", ("ptr", raw))
         self.leave_if(self.null(made), "failed")
         self.store(made, self.reply, "ptr")

@@ -25,7 +25,6 @@ ENTRY = CallFrame(
     (
         ("ptr", "next"),  # the entry for other arguments, or 0
         ("ptr", "busy"),  # a word that is 1 while somebody uses the words below
-        ("i64", "which"),  # its key: the number of arguments, and what further ones of them add to it
         ("i64", "arguments"),
         ("i64", "results"),
         ("ptr", "limits"),  # LIMITS
@@ -62,40 +61,6 @@ ARRAY = CallFrame(
     )
 )
 """Follows the entry for each argument and result."""
-MOST_PARAMETERS = 32
-"""Of a public function that a builtin serves."""
-PUBLIC = CallFrame(
-    (
-        ("ptr", "setting"),
-        ("ptr", "function"),  # calls that are not served go there
-        ("ptr", "algorithm"),  # its name, or tables that lead to it; 0 if calls are identified by their choices
-        ("i64", "choosers"),  # so many tables, one for each parameter that chooses
-        ("i64", "arguments"),
-        ("i64", "parameters"),  # the first is the model
-        ("i64", "positional"),  # so many of them may be positional
-        ("i64", "frames"),  # which parameter this is, or -1
-        ("i64", "out"),  # and this
-        ("i64", "mapping"),  # and this, whose values are arguments, too, or -1
-        ("i64", "choices"),
-        ("i64", "model"),  # whether it takes one: then routes are in the model's table
-    )
-)
-"""What a public function's object knows about its parameters."""
-PARAMETER = CallFrame(
-    (
-        ("ptr", "name"),
-        ("ptr", "default"),  # or 0
-        ("i64", "fixed"),  # whether nothing is served unless it is the default
-        ("i64", "chooser"),  # the k-th of the parameters that choose, in the words of parameter k
-        ("i64", "argument"),  # and of those that are arguments of the algorithm
-        ("i64", "choice"),  # and of the choices
-        ("i64", "known_by"),  # how this choice is identified (``emit.routes``)
-        ("i64", "further"),  # what it adds to the key of an entry, if it is a further argument that is given
-    )
-)
-"""Follows it for each parameter."""
-BY_VALUE, BY_IDENTITY = 0, 1
-"""How a choice is identified: by value, by the addresses of the items of a list or tuple, or by its own address."""
 MOST_VALUES = 32
 """The most arrays and answers while a Python function and code alternate."""
 RECORDED = 5
@@ -124,27 +89,23 @@ is not wanted.
 """
 PART = CallFrame((("ptr", "entry"), ("i64", "count"), *(("i64", f"input{k}") for k in range(MOST_ARRAYS))))
 """Follows it for each part: its entry, and which arrays it takes."""
-_CLASSES = ("array", "list", "tuple", "dict", "str", "float")
-_OBJECTS = ("none", *_CLASSES, "dtype", "empty", "of_model", "frames", "of_frames", "named_out", "excuse")
-SETTING = CallFrame(tuple(("ptr", name) for name in ("forced", "create", "based", "model", *_OBJECTS)))
-"""What the builtins are made with: the addresses of a number that is 0 while they may serve, of NumPy's PyArray_New and
-PyArray_SetBaseObject (or 0) and of the class of models (or 0, if its slots are not certain), and Python objects.
-Code refers to Python's functions by name, but to none of its data: that may be out of reach.
+SETTING = CallFrame(
+    tuple(("ptr", name) for name in ("forced", "create", "based", "none", "array", "float", "dtype", "empty"))
+)
+"""What the builtins are made with: the addresses of a number that is 0 while they may serve, and of NumPy's PyArray_New
+and PyArray_SetBaseObject (or 0); Python objects. Code refers to Python's functions by name, but to none of its data:
+that may be out of reach.
 """
 
 VIEW, OWNER = 80, 8
 """Bytes of a Py_buffer, and where its object is, as fixed by the stable ABI; it is released if there is one."""
 _HEAD = object.__basicsize__
-VECTORCALL, DICT, WEAK, RECORD = (_HEAD + 8 * k for k in range(4))
-"""The offsets of the fields of a public function's object, and its size: ``RECORD + 8``."""
 CLASS, DATA, AXES, LENGTHS, DTYPE, FLAGS, WEAK_ONES = (_HEAD + offset for offset in (-8, 0, 8, 16, 40, 48, 56))
 """The offsets of any object's class and of the fields of a NumPy array, as fixed by the ABIs;
 ``array_fields_are_known`` checks them.
 """
 NUMBER = _HEAD
 """The offset of the number of a Python float."""
-SLOT, SECOND_SLOT = _HEAD, _HEAD + 8
-"""The offsets of the slots of an object (``slots_are_known``)."""
 FLOAT64 = 12
 """NumPy's type number."""
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x0001, 0x0100, 0x0400
@@ -154,35 +115,21 @@ CARRAY = CONTIGUOUS | ALIGNED | WRITEABLE
 SYMBOLS = {
     "PyObject_GetBuffer": "i32 {}(ptr, ptr, i32)",
     "PyBuffer_Release": "void {}(ptr)",
-    "PyErr_BadArgument": "i32 {}()",
     "PyErr_Clear": "void {}()",
-    "PyErr_Fetch": "void {}(ptr, ptr, ptr)",
-    "PyErr_NormalizeException": "void {}(ptr, ptr, ptr)",
     "PyErr_Occurred": "ptr {}()",
-    "PyException_SetTraceback": "i32 {}(ptr, ptr)",
     "Py_IncRef": "void {}(ptr)",
     "Py_DecRef": "void {}(ptr)",
     "PyObject_CallObject": "ptr {}(ptr, ptr)",
     "PyObject_Vectorcall": "ptr {}(ptr, ptr, i64, ptr)",
-    "PyObject_GetAttr": "ptr {}(ptr, ptr)",
-    "PyDict_GetItemWithError": "ptr {}(ptr, ptr)",
-    "PyDict_Keys": "ptr {}(ptr)",
-    "PyDict_New": "ptr {}()",
-    "PyDict_SetItem": "i32 {}(ptr, ptr, ptr)",
-    "PyDict_Values": "ptr {}(ptr)",
     "PyTuple_GetItem": "ptr {}(ptr, i64)",
     "PyTuple_SetItem": "i32 {}(ptr, i64, ptr)",
     "PyTuple_Size": "i64 {}(ptr)",
     "PyTuple_New": "ptr {}(i64)",
-    "PyList_AsTuple": "ptr {}(ptr)",
     "PyList_GetItem": "ptr {}(ptr, i64)",
     "PyList_SetItem": "i32 {}(ptr, i64, ptr)",
-    "PyList_Size": "i64 {}(ptr)",
     "PyLong_FromSsize_t": "ptr {}(i64)",
     "PyFloat_FromDouble": "ptr {}(double)",
     "PyLong_AsVoidPtr": "ptr {}(ptr)",
-    "PyLong_FromVoidPtr": "ptr {}(ptr)",
-    "PyCapsule_GetPointer": "ptr {}(ptr, ptr)",
     "PyEval_SaveThread": "ptr {}()",
     "PyEval_RestoreThread": "void {}(ptr)",
 }
@@ -197,16 +144,6 @@ KINDS = {
     "release": "void",
     "forget": "void",
     "serve": "ptr",
-    "excuse": "void",
-    "find": "ptr",
-    "item": "ptr",
-    "find_in_model": "ptr",
-    "key": "ptr",
-    "identities": "ptr",
-    "routed": "ptr",
-    "parameter": "i64",
-    "part": "ptr",
-    "structured": "ptr",
 }
 """The return types of the module's own functions."""
 
@@ -250,10 +187,6 @@ class PythonWriter(Writer):
         """The words of array k of an entry."""
         return self.at(record, self.add(self.mul(k, len(ARRAY.words)), len(ENTRY.words)), "i64")
 
-    def parameter(self, record: str, k: Value) -> str:
-        """The words of parameter k of a public function."""
-        return self.at(record, self.add(self.mul(k, len(PARAMETER.words)), len(PUBLIC.words)), "i64")
-
     @contextmanager
     def each(self, count: Value, first: Value = 0) -> Iterator[str]:
         """Iterations over integers: their counter."""
@@ -293,21 +226,6 @@ def array_makers() -> tuple[int, int]:
     ctypes.pythonapi.Py_IncRef(kind(made))  # a reference that the next call steals
     failed = ctypes.PYFUNCTYPE(number, kind, kind)(based)(view, made)
     return new, based if not failed and view.base is made and view.flags.carray and view.shape == (5,) else 0
-
-
-@cache
-def slots_are_known(kind: type, *names: str) -> bool:
-    """Whether objects of a class have these slots where generated code reads them, null until they are set."""
-    made: Any = object.__new__(kind)
-    if kind.__basicsize__ < SLOT + 8 * len(names):
-        return False
-    for k, name in enumerate(names):
-        value, slot = object(), ctypes.c_void_p.from_address(id(made) + SLOT + 8 * k)
-        before = slot.value
-        object.__setattr__(made, name, value)
-        if before or slot.value != id(value):
-            return False
-    return True
 
 
 @cache

@@ -37,8 +37,8 @@ def text() -> str:
 
 
 class _Serve(PythonWriter):
-    """Writes ptr serve(setting, first, out, objects, which): the answer of an entry, of ``first`` or those that follow
-    it; null, without a Python error, if it is not served.
+    """Writes ptr serve(setting, first, out, objects, count): the answer of an entry for so many objects, ``first`` or
+    one that follows it; null, without a Python error, if it is not served.
 
     Everything acquired is released on every exit: ``made`` objects, and the word busy.
     """
@@ -78,7 +78,7 @@ class _Serve(PythonWriter):
         self.jump("nothing")
         self.begin("nothing")
         self.do("ret ptr null")
-        return self.function("internal ptr @serve(ptr %setting, ptr %first, ptr %out, ptr %objects, i64 %which)")
+        return self.function("internal ptr @serve(ptr %setting, ptr %first, ptr %out, ptr %objects, i64 %count)")
 
     def entry(self) -> str:
         """The one for these arguments."""
@@ -88,7 +88,7 @@ class _Serve(PythonWriter):
         self.begin(look)
         self.let(f"phi ptr [ %first, %{before} ], [ {following}, %{other} ]", record)
         self.leave_if(self.null(record), "nothing")
-        self.branch(self.compare("eq", ENTRY.get(self, record, "which"), "%which"), found, other)
+        self.branch(self.compare("eq", ENTRY.get(self, record, "arguments"), "%count"), found, other)
         self.begin(other)
         self.load(ENTRY.pointer(self, record, "next"), "ptr", name=following)
         self.jump(look)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from linkwork.engine.code import jit, loader
 from linkwork.engine.emit.call_frame import CallFrame, Interface, Words
 from linkwork.engine.plans.task import Shape, Signature, Task, moved
-from linkwork.engine.run.entries import Entry, fit, held, make
+from linkwork.engine.run.entries import Entry, Serve, fit, serving
 from linkwork.engine.run.memory import address, aligned, empty, scratch
 from linkwork.engine.run.threads import Pace
 
@@ -49,9 +48,9 @@ class Plan(ABC):
         Every array must have been checked: this is the entrance to machine code.
         """
 
-    def entry(self, rows: bool = False, further: int = 0) -> Entry | None:
+    def entry(self, rows: bool = False) -> Entry | None:
         """A new entry for the builtins, without code, whose arrays have the shapes of the task's, or are plain ``rows``
-        of numbers; None if not supported. Arguments that may be left out are ``further`` ones.
+        of numbers; None if not supported.
         """
         return None
 
@@ -67,7 +66,7 @@ class Plan(ABC):
         """Python's result for plain arrays that the builtins do not serve; None if not supported."""
         return None
 
-    def served(self, *forms: str) -> Callable[..., Any] | None:
+    def served(self, *forms: str) -> Serve | None:
         """A function (out, arguments...) that serves plain arrays, for one state or a batch, and returns None for
         anything else; None if not supported.
         """
@@ -76,7 +75,7 @@ class Plan(ABC):
             return None
         for form in forms:
             self.serve(entry, form)
-        return partial(make(), held({entry.arguments: entry}))
+        return serving([entry])
 
 
 class Interpreted(Plan):
@@ -335,13 +334,13 @@ class Compiled(Plan):
 
     # By the builtins
 
-    def entry(self, rows: bool = False, further: int = 0) -> Entry | None:
+    def entry(self, rows: bool = False) -> Entry | None:
         task = self.task
         arguments: Sequence[Shape] = [(n,) for n in task.arguments] if rows else task.argument_shapes
         results: Sequence[Shape] = [(n,) for n in task.results] if rows else task.shapes
         if self.task.over_time or not fit(arguments, results):
             return None
-        return Entry(arguments, results, self.busy, self.pace.limits, further)
+        return Entry(arguments, results, self.busy, self.pace.limits)
 
     def form(self, states: int) -> str:
         return "many" if self.pace.wants_threads(states) else super().form(states)

@@ -7,7 +7,6 @@ threads. Otherwise Python goes from one to the next; arrays that some code takes
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ from linkwork.engine.plans.stage_words import StageWords, code, fits, most_at_on
 from linkwork.engine.plans.stages import Moved, Stage, stages_of
 from linkwork.engine.plans.task import Shape, Task
 from linkwork.engine.plans.traced import TracedTask
-from linkwork.engine.run.entries import Entry, fit, held, make
+from linkwork.engine.run.entries import Entry, Serve, fit, serving
 from linkwork.engine.run.memory import empty
 from linkwork.engine.run.threads import Pace
 from linkwork.errors import ArgumentError
@@ -42,7 +41,7 @@ class Part:
         if isinstance(plan, Compiled):
             plan.busy = busy
         self.entry: Entry | None = plan.entry(rows=True)
-        self._serve: Callable[..., Any] | None = None
+        self._serve: Serve | None = None
 
     def run(self, arguments: Arrays, states: int, out: Arrays | None = None) -> Found:
         """The results, those of ``out`` if that is given, and a status."""
@@ -54,7 +53,7 @@ class Part:
         rows = [array if array.ndim > 1 else np.broadcast_to(array, (states, array.size)) for array in arguments]
         found, status = self.plan.run(rows, states, self.offsets, out)
         if not status and self.serves(form) and self._serve is None and self.entry is not None:
-            self._serve = partial(make(), held({self.entry.arguments: self.entry}))
+            self._serve = serving([self.entry])
         return found, status
 
     def serves(self, form: str) -> bool:
@@ -187,11 +186,11 @@ class Staged(Plan):
     def _parts(self) -> list[Part]:
         return [part for step in self.steps for part in (step.straight, *step.calls) if part is not None]
 
-    def entry(self, rows: bool = False, further: int = 0) -> Entry | None:
+    def entry(self, rows: bool = False) -> Entry | None:
         task = self.task
         if any(part.entry is None for part in self._parts) or not fit(task.argument_shapes, task.shapes):
             return None
-        return Entry(task.argument_shapes, task.shapes, self._busy, self._limits, further)
+        return Entry(task.argument_shapes, task.shapes, self._busy, self._limits)
 
     @property
     def _limits(self) -> Words:

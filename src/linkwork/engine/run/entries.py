@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
@@ -24,15 +23,14 @@ from linkwork.engine.emit.python_calls import (
     SETTING,
     array_makers,
     references_are_known,
-    slots_are_known,
 )
 from linkwork.engine.run.memory import address
-from linkwork.errors import excuse
-from linkwork.model.model import Model
 
 Shape = tuple[int, ...]
-Holder = tuple[Any, ...]
-"""What keeps entries alive, and what the builtins take for them."""
+Serve = Callable[..., Any]
+"""A builtin (out, arguments...): the result for plain arrays, one or a tuple; None for all else."""
+Setting = tuple[Words, object]
+"""What builtins are made with, and what must live as long as they do."""
 
 
 _WIDE = 4
@@ -47,14 +45,10 @@ class Entry:
         results: the same.
         busy: a word that is 1 while somebody works with the words of its code.
         limits: of a batch's states (``Pace``); others may come with its code.
-        further: what arguments that may be left out add to what it is found by.
     """
 
-    def __init__(
-        self, arguments: Sequence[Shape], results: Sequence[Shape], busy: Words, limits: Words, further: int = 0
-    ) -> None:
+    def __init__(self, arguments: Sequence[Shape], results: Sequence[Shape], busy: Words, limits: Words) -> None:
         self.arguments, self.results, self.busy = len(arguments), len(results), busy
-        self.which = self.arguments + further
         self.forms: set[str] = set()
         self._tile, self._seconds = 0, dict[str, float | None]()
         new = [None] * len(arguments) + [(shape,) for shape in results]
@@ -74,7 +68,6 @@ class Entry:
         head = {
             **{name: 0 for _, name in ENTRY.words},
             "busy": address(busy),
-            "which": self.which,
             "arguments": len(arguments),
             "results": len(results),
             "limits": address(limits),
@@ -151,41 +144,26 @@ def fit(arguments: Sequence[Shape], results: Sequence[Shape]) -> bool:
     return builtin.available() and len(shapes) <= MOST_ARRAYS and max(map(len, shapes)) <= MOST_AXES
 
 
-def held(entries: dict[int, Entry]) -> Holder:
-    """The holder of entries by their keys."""
-    chain = list(entries.values())
-    for entry, following in pairwise(chain):
+def serving(entries: Sequence[Entry], made_with: Setting | None = None) -> Serve:
+    """The builtin that serves calls by the entry for their number of arguments."""
+    for entry, following in pairwise(entries):
         entry.followed_by(following)
-    return builtin.holder(address(chain[0].words), entries)
+    words, kept = made_with or setting()
+    return builtin.make(
+        "served", code().addresses["served"], address(words), address(entries[0].words), entries, words, kept, code()
+    )
 
 
-_NEVER = np.zeros(1, dtype=np.int64)
+def entries_of(serve: Any) -> list[Entry]:
+    """The entries by which a builtin serves; none without a builtin."""
+    return [] if serve is None else list(serve.__self__[3])
 
 
-def setting(forced: int = 0) -> tuple[Words, object]:
-    """What builtins are made with that serve while the number at an address is 0, if one is given; and what must live
-    as long as they do.
-    """
-    classes = {"array": np.ndarray, "list": list, "tuple": tuple, "dict": dict, "str": str, "float": float}
-    objects = {**classes, "dtype": np.dtype(np.float64), "empty": np.empty}
-    tables = {"of_model": "_quick", "frames": "_frames", "of_frames": "quick"}  # attributes
-    others = {**tables, "named_out": sys.intern("out"), "excuse": excuse}
-    words = {name: id(value) for name, value in (objects | others | {"none": None}).items()}
-    create, based = array_makers()
-    words |= {"forced": forced or address(_NEVER), "create": create, "based": based}
-    words["model"] = id(Model) if slots_are_known(Model, "_table", "_table_of_frames") else 0
-    return SETTING.pack(words), (objects, others)
-
-
-def make(forced: int = 0, name: str = "served") -> Callable[..., Any]:
-    """The builtin ``served`` or ``asked``, with such a setting."""
-    words, kept = setting(forced)
-    return builtin.make(name, code().addresses[name], address(words), words, code(), kept)
-
-
-def by_turns(parts: Sequence[tuple[Entry, Sequence[int]]], head: Mapping[str, int]) -> tuple[Holder, Words]:
-    """What ``asked`` takes for the parts of a step's code, each with the arrays that it takes, given the other words of
-    an ``ASKED`` that are not 0; and its words.
+def by_turns(
+    parts: Sequence[tuple[Entry, Sequence[int]]], head: Mapping[str, int], made_with: Setting
+) -> tuple[Serve, Words]:
+    """The builtin ``asked`` for the parts of a step's code, each with the arrays that it takes, given the other words
+    of an ``ASKED`` that are not 0; and its words.
     """
     own = {"parts": len(parts), "again": int(references_are_known())}
     words = [ASKED.pack({**{name: 0 for _, name in ASKED.words}, **own, **head})]
@@ -193,7 +171,21 @@ def by_turns(parts: Sequence[tuple[Entry, Sequence[int]]], head: Mapping[str, in
         taken = {f"input{k}": place for k, place in enumerate((*inputs, *[0] * (MOST_ARRAYS - len(inputs))))}
         words.append(PART.pack({"entry": address(entry.words), "count": len(inputs), **taken}))
     joined = np.concatenate(words)
-    return builtin.holder(address(joined), joined, parts), joined
+    kept = joined, parts, made_with, code()
+    asked = code().addresses["asked"]
+    return builtin.make("asked", asked, address(made_with[0]), address(joined), *kept), joined
+
+
+_NEVER = np.zeros(1, dtype=np.int64)
+
+
+@cache
+def setting(forced: int = 0) -> Setting:
+    """What builtins are made with that serve while the number at an address is 0, if one is given."""
+    objects = {"none": None, "array": np.ndarray, "float": float, "dtype": np.dtype(np.float64), "empty": np.empty}
+    create, based = array_makers()
+    words = {name: id(value) for name, value in objects.items()}
+    return SETTING.pack({**words, "forced": forced or address(_NEVER), "create": create, "based": based}), objects
 
 
 @cache

@@ -16,11 +16,11 @@ without inertia.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from linkwork.arguments import switch
 from linkwork.errors import ArgumentError
-from linkwork.joints import Free, Revolute
+from linkwork.joints import Fixed, Free, Revolute
 from linkwork.model.builder import Builder
 from linkwork.model.mechanisms.links import ball, box, rod
 from linkwork.model.model import WORLD, Model
@@ -113,16 +113,7 @@ class _Body:
         if standing:
             self.stance_leg(pelvis)
         elif floating_base:
-            self.builder.add_body(
-                "pelvis",
-                WORLD,
-                Free(),
-                height,
-                mass=pelvis.mass,
-                com=pelvis.com,
-                inertia=pelvis.inertia,
-                joint_name="root_joint",
-            )
+            self.builder.add_body("pelvis", WORLD, Free(), height, joint_name="root_joint", **pelvis._asdict())
         else:
             self.root, self.root_place = WORLD, height
             self.builder.add_frame("pelvis", WORLD, height)
@@ -186,15 +177,7 @@ class _Body:
     def stance_foot(self) -> None:
         """The left foot, fixed to the floor."""
         ankle, foot = placement(xyz=(0.0, _HALF_HIPS * HEIGHT, _ANKLE * HEIGHT)), _foot()
-        self.builder.add_body(
-            "left_foot",
-            WORLD,
-            placement=ankle,
-            mass=foot.mass,
-            com=foot.com,
-            inertia=foot.inertia,
-            joint_name="left_foot_fixed",
-        )
+        self.builder.add_body("left_foot", WORLD, Fixed(), ankle, joint_name="left_foot_fixed", **foot._asdict())
         self.builder.add_frame("left_sole", "left_foot", _below(_ANKLE))
 
     def hinge(
@@ -208,20 +191,8 @@ class _Body:
         limits: tuple[float, float],
         effort: float,
     ) -> None:
-        self.builder.add_body(
-            name,
-            parent,
-            Revolute(axis),
-            place,
-            mass=solid.mass,
-            com=solid.com,
-            inertia=solid.inertia,
-            joint_name=joint,
-            lower=limits[0],
-            upper=limits[1],
-            velocity=10.0,
-            effort=effort,
-        )
+        bounds: dict[str, Any] = {"lower": limits[0], "upper": limits[1], "velocity": 10.0, "effort": effort}
+        self.builder.add_body(name, parent, Revolute(axis), place, joint_name=joint, **bounds, **solid._asdict())
 
 
 def _limb(part: str, length: float, balls: int = 0) -> _Solid:

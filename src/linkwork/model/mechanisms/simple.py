@@ -80,15 +80,9 @@ def _hanging(name: str, count: int, length: float, mass: float) -> Model:
     below = placement(xyz=(0.0, 0.0, -length))
     builder = Builder(name)
     for k in range(1, count + 1):
-        builder.add_body(
-            f"body{k}",
-            f"body{k - 1}" if k > 1 else "world",
-            Revolute("y"),
-            below if k > 1 else None,
-            mass=mass,
-            com=(0.0, 0.0, -0.5 * length),
-            inertia=rod(mass, length, 0.02 * length, along="z"),
-            joint_name=f"joint{k}",
-        )
+        parent, place = (f"body{k - 1}", below) if k > 1 else ("world", None)
+        com, inertia = (0.0, 0.0, -0.5 * length), rod(mass, length, 0.02 * length, along="z")
+        joint = Revolute("y")
+        builder.add_body(f"body{k}", parent, joint, place, mass=mass, com=com, inertia=inertia, joint_name=f"joint{k}")
     builder.add_frame("tip", f"body{count}", below)
     return builder.build()

@@ -10,23 +10,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import all_finite, finite_array, memory_for, not_negative, positive, switch
+from linkwork.arguments import all_finite, choice, finite_array, memory_for, switch
 from linkwork.batches import is_plain
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, as_batch
-from linkwork.dynamics.contact.law import touching
 from linkwork.dynamics.varied import as_parameters
 from linkwork.engine.mode import current_form
-from linkwork.engine.plans import MOST_BODIES
 from linkwork.errors import ArgumentError
 from linkwork.memory import fits_memory
-from linkwork.model.all_contacts import Contacts, as_contacts
-from linkwork.model.constraints import Constraint, as_constraints
+from linkwork.model.all_contacts import Contacts
+from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
-from linkwork.simulation.laws import as_law, parameters_of
-from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.parts import (
+from linkwork.simulation.integrators import INTEGRATORS
+from linkwork.simulation.laws import parameters_of
+from linkwork.simulation.parts import (
     OVER_TIME,
     broadcast,
     check_over_time,
@@ -35,7 +33,8 @@ from linkwork.simulation.rollouts.parts import (
     step_parts,
     warn_of_efforts,
 )
-from linkwork.simulation.rollouts.steps import Extras
+from linkwork.simulation.rollouts.jobs import Job
+from linkwork.simulation.step_arguments import check_small, step_of
 
 
 class Asked(NamedTuple):
@@ -56,25 +55,30 @@ class Asked(NamedTuple):
 def asked_of(
     model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None, *, dt: float, steps: int | None, every: int,
     torque: Any, parameters: Any, cost: Any, cost_parameters: Any, constraints: Any, stabilisation: Any, proximal: Any,
-    joint_limits: Any, contacts: Any, friction: Any, springs: Any, effort_limits: Any,
-    data: Mapping[str, ArrayLike | None], driven: bool, **others: Any,
+    joint_limits: Any, contacts: Any, friction: Any, friction_law: Any, integrator: Any, springs: Any,
+    effort_limits: Any, data: Mapping[str, ArrayLike | None], driven: bool, **others: Any,
 ) -> Asked:  # fmt: skip
     """The job for the arguments of ``lw.rollout``. ``dt`` and ``every`` are already checked, ``data`` are parameters of
     the mechanism, ``driven`` says whether a policy adds driving forces, and ``others`` are parts of a step.
     """
-    extras = _extras(model, dt, torque, cost, constraints, stabilisation, proximal, joint_limits, contacts, friction)
-    friction = False if extras.contacts is not None else friction
+    choice("integrator", integrator, INTEGRATORS[:2])
+    step, friction = step_of(
+        model, dt, integrator=integrator, friction_law=friction_law, friction=friction, torque=torque, cost=cost,
+        constraints=constraints, stabilisation=stabilisation, proximal=proximal, joint_limits=joint_limits,
+        contacts=contacts,
+    )  # fmt: skip
+    check_small(step)
     varied = as_parameters(model, {name: value for name, value in data.items() if value is not None})
     if varied:
-        extras = replace(extras, varied=tuple(varied))
+        step = replace(step, varied=tuple(varied))
     own = {
         **varied,
-        **parameters_of(extras.law, "law", "parameters", parameters, 3),
-        **parameters_of(extras.cost, "cost", "cost_parameters", cost_parameters, 4),
+        **parameters_of(step.law, "law", "parameters", parameters, 3),
+        **parameters_of(step.cost, "cost", "cost_parameters", cost_parameters, 4),
     }
     (start, speed), batch = as_batch(model, (("q", "configuration"), ("v", "velocity")), (q, v))
     parts = step_parts(
-        model, effort_limits, extras.law is not None or driven, tau=tau, friction=friction,
+        model, effort_limits, step.law is not None or driven, tau=tau, friction=friction,
         springs=switch("springs", springs), **others,
     )  # fmt: skip
     named = {called: array for called, array, _ in own.values()}
@@ -87,14 +91,13 @@ def asked_of(
         if not fits_memory(8.0 * n * (model.nq + model.nv)):
             raise MemoryError
         job = Job(
-            model,
+            step,
             np.broadcast_to(start, (*batch, model.nq)).reshape(n, model.nq),  # type: ignore[arg-type]
             np.broadcast_to(speed, (*batch, model.nv)).reshape(n, model.nv),  # type: ignore[arg-type]
             {"dt": np.full((1, 1, 1), dt), **{name: rows(array, batch) for name, array in every_part.items()}},
             count,
             min(every or max(count, 1), max(count, 1)),
             current_form(),
-            extras,
             {key: shape for key, (_, _, shape) in own.items()},
         )
     return Asked(job, batch, parts, named)
@@ -105,11 +108,11 @@ def asked_of(
 
 _MOST_KEPT = 100
 """Options of calls that are kept with a model."""
-_PLAIN = (type(None), bool, int, float)
+_PLAIN = (type(None), bool, int, float, str)
 _ROWS = ("tau", "q_target", "v_target")
 _NUMBERS = ("q", "v", *_ROWS)
 _SIMPLE = ("dt", "steps", "every", "kp", "kd", "damping", "friction", "springs", "effort_limits", "stabilisation",
-           "proximal", "joint_limits", "driven")  # fmt: skip
+           "proximal", "joint_limits", "driven", "integrator", "friction_law")  # fmt: skip
 _OBJECTS = ("torque", "cost", "constraints", "contacts")
 
 
@@ -178,8 +181,8 @@ def _without_numbers(found: Asked) -> Asked:
 def _with_numbers(before: Asked, given: Mapping[str, Any]) -> Asked:
     """An earlier call's job, with the numbers of this one."""
     job, batch, rest = before.job, before.batch, dict[str, Array]()
-    extras, model = job.extras, job.model
-    warn_of_efforts(model, given["effort_limits"], extras.law is not None or given["driven"], before.parts)
+    step, model = job.step, job.model
+    warn_of_efforts(model, given["effort_limits"], step.law is not None or given["driven"], before.parts)
     parts, arrays = dict(before.parts), dict(job.parts)
     for name in _ROWS:
         value = given[name]
@@ -187,8 +190,8 @@ def _with_numbers(before: Asked, given: Mapping[str, Any]) -> Asked:
             parts[name] = value if value.ndim > 1 else value[None]
             arrays[name] = rows(parts[name], batch)
     own = {
-        **parameters_of(extras.law, "law", "parameters", given["parameters"], 3),
-        **parameters_of(extras.cost, "cost", "cost_parameters", given["cost_parameters"], 4),
+        **parameters_of(step.law, "law", "parameters", given["parameters"], 3),
+        **parameters_of(step.cost, "cost", "cost_parameters", given["cost_parameters"], 4),
     }
     for name, (called, array, _) in own.items():
         rest[called], arrays[name] = array, rows(array, batch)
@@ -198,29 +201,3 @@ def _with_numbers(before: Asked, given: Mapping[str, Any]) -> Asked:
         for array, size in ((given["q"], model.nq), (given["v"], model.nv))
     )
     return Asked(replace(job, q=q, v=v, parts=arrays), batch, parts, rest)
-
-
-def _extras(
-    model: Model, dt: float, torque: Any, cost: Any, constraints: Any, stabilisation: Any, proximal: Any, stops: Any,
-    contacts: Any, friction: Any,
-) -> Extras:  # fmt: skip
-    """The law, cost, constraints, stops and contacts of the step."""
-    held_by = model.constraints if constraints is None else as_constraints(constraints)
-    extras = Extras(
-        None if torque is None else as_law(model, "torque", torque, (model.nv,)),
-        None if cost is None else as_law(model, "cost", cost, (), ("tau",)),
-        held_by,
-        10.0 * dt if stabilisation is None else positive("stabilisation", stabilisation),
-        not_negative("proximal", proximal),
-        switch("joint_limits", stops) and contacts is None,
-        None if contacts is None else as_contacts(contacts),
-        contacts is not None and switch("friction", friction, " beside contacts, where it is the model's"),
-    )
-    if extras.contacts is not None:
-        touching(model, extras.contacts, True, extras.rough, extras.constraints)  # raises an error for invalid contacts
-    if len(model.bodies) > MOST_BODIES and extras.stops:
-        raise ArgumentError(
-            f"a rollout takes joint_limits for up to {MOST_BODIES} bodies; model {model.name!r} has "
-            f"{len(model.bodies)}. lw.simulate takes any number"
-        )
-    return extras

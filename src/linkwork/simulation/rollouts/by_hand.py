@@ -18,7 +18,6 @@ from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError
 from linkwork.simulation.rollouts.divergence import cut_off, explained, reason_of
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.steps import NONE
 
 Policy = Callable[[float, Array, Array], Any]
 
@@ -34,9 +33,7 @@ class ByHand:
 
     def __init__(self, job: Job, batch: tuple[int, ...], policy: Policy | None, hold: int, apart: bool) -> None:
         self.job, self.batch, self.policy, self.hold, self.apart = job, batch, policy, hold, apart
-        is_held = job.extras.constraints or job.extras.contacts is not None
-        held = replace(job.extras, law=None, cost=None) if is_held else NONE
-        self.inner = replace(job, extras=held, shapes={}) if apart else job
+        self.inner = replace(job, step=replace(job.step, law=None, cost=None), shapes={}) if apart else job
         self.dt = float(job.parts["dt"][0, 0, 0])
         self.tau = np.zeros((len(job), job.model.nv))
         self.kept = np.zeros((len(job), records(job.steps, job.every), job.model.nv))
@@ -60,8 +57,8 @@ class ByHand:
             given = job.parts["tau"][:, min(first, job.parts["tau"].shape[1] - 1)] if "tau" in job.parts else 0.0
             now = (self.tau + given)[:, None, :]
             driven = replace(self.inner, parts={**self.inner.parts, "tau": now})
-            if self.apart and job.extras.cost is not None:
-                costs += self._asked(job.extras.cost, "cost", first, state, self._drive(driven, first, state))[0]
+            if self.apart and job.step.cost is not None:
+                costs += self._asked(job.step.cost, "cost", first, state, self._drive(driven, first, state))[0]
             self.kept[:, -(-first // job.every) :] = now
             said, q, v = fine, state[0].copy(), state[1].copy()
             status |= driven.go(state, into, first, steps, threads)
@@ -78,7 +75,7 @@ class ByHand:
                 self.lost |= new
             if self.lost.any():
                 state[0][self.lost], state[1][self.lost] = job.q[self.lost], job.v[self.lost]
-        if self.apart and job.extras.cost is not None:
+        if self.apart and job.step.cost is not None:
             into[-1][...] = costs
         for which, record in ends:
             for array_of in into[:2]:
@@ -102,7 +99,7 @@ class ByHand:
 
     def _say(self, first: int, state: Sequence[Array]) -> Any:
         """Compute the driving forces from step ``first`` on; returns for which trajectories they are finite."""
-        law = self.job.extras.law if self.apart else None
+        law = self.job.step.law if self.apart else None
         if self.policy is not None and first % self.hold == 0:
             self.tau = self._policy(first, state)
         elif law is not None:

@@ -32,11 +32,10 @@ from linkwork.engine.code import fingerprint
 from linkwork.engine.plans import Plan, Task, TracedTask, plan_for
 from linkwork.engine.plans.columns import Columns, ColumnsTask
 from linkwork.engine.run import threads
-from linkwork.model.model import Model
 from linkwork.model.rotors import with_rotors
 from linkwork.simulation.rollouts.driven_steps import moved
 from linkwork.simulation.rollouts.gradients import flat
-from linkwork.simulation.rollouts.steps import Extras
+from linkwork.simulation.step import Step
 from linkwork.spatial.small_matrices import transposed
 
 if TYPE_CHECKING:
@@ -47,11 +46,11 @@ _SHARED = ("K", "C", "R", "system", "E", "dt")
 """What all columns share; the last is an argument of the step, the others are found by the first kernel."""
 
 
-def is_a_chain(model: Model, extras: Extras) -> bool:
+def is_a_chain(step: Step) -> bool:
     """Whether such a chain linearises a step of a robot with more joints than one kernel is for."""
-    if extras.law is not None or extras.stops or extras.contacts is not None or extras.varied or extras.proximal:
+    if step.law is not None or step.joints or step.contacts is not None or step.varied or step.proximal or step.several:
         return False
-    return bool(extras.constraints) and is_chained(held_by(model, extras.constraints))
+    return bool(step.constraints) and is_chained(held_by(step.model, step.constraints))
 
 
 def chained(held: HeldBy, shapes: Mapping[str, Shape]) -> CompiledFunction:

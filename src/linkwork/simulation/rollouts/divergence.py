@@ -64,7 +64,7 @@ def explained(job: Job, into: Sequence[Array], trajectory: int, record: int) -> 
 
 def reason_of(job: Job) -> str:
     """Why one step from a finite state has no finite result."""
-    extras, (q,), (v,) = job.extras, job.q, job.v
+    step, (q,), (v,) = job.step, job.q, job.v
     with unsolved() as problems, suppress(LinkworkError, ArithmeticError):
         replace(job, engine="interpreted").run(job.buffers(), 1)
     if problems:
@@ -73,25 +73,23 @@ def reason_of(job: Job) -> str:
             f"{', and '.join(problems)}; joint {joint_of(job.model, fastest)!r} is the fastest, at "
             f"{v[fastest]:.3g} rad/s or m/s. Try a smaller dt"
         )
-    if extras.law is not None:
+    if step.law is not None:
         rows = [job.parts[name][0, 0].reshape(shape) for name, shape in job.shapes.items() if name.startswith("law_")]
         try:
-            extras.law(job.before * job.parts["dt"][0, 0, 0], q, v, *rows)
+            step.law(job.before * job.parts["dt"][0, 0, 0], q, v, *rows)
         except SingularError as error:
             return f"the law in torque has no finite result: {error}"
-    if extras.constraints:
+    if step.constraints:
         zero = np.zeros_like(v)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", LinkworkWarning)
-                constrained_dynamics(
-                    job.model, q, v, zero, extras.constraints, None, extras.stabilisation, extras.proximal
-                )
+                constrained_dynamics(job.model, q, v, zero, step.constraints, None, step.stabilisation, step.proximal)
         except LinkworkError as error:
             return str(error)
-        if extras.proximal:
+        if step.proximal:
             return (
                 f"the proximal iteration of the constraints does not end, since some are nearly redundant; pass a "
-                f"smaller proximal than {extras.proximal:g}, or leave out what is redundant"
+                f"smaller proximal than {step.proximal:g}, or leave out what is redundant"
             )
     return str(diagnose(job.algorithm, job.model, job.first_state(), ())).removeprefix(f"{job.algorithm.name}: ")

@@ -22,7 +22,7 @@ from linkwork.model.model import Model
 from linkwork.model.rotors import with_rotors
 from linkwork.simulation.rollouts.gradients import flat, integrate_of
 from linkwork.simulation.rollouts.pushed_steps import in_tangent_space, tangents
-from linkwork.simulation.rollouts.steps import Extras, numbered
+from linkwork.simulation.step import Step, numbered
 
 
 class Driven(NamedTuple):
@@ -41,9 +41,9 @@ class Driven(NamedTuple):
     moved: Any
 
 
-def driven(model: Model, extras: Extras, shapes: Mapping[str, Shape]) -> Callable[..., Driven]:
+def driven(step: Step, shapes: Mapping[str, Shape]) -> Callable[..., Driven]:
     """A traceable function for the driving and dissipative forces and for the end of a step."""
-    nv, law = model.nv, extras.law
+    model, nv, law = step.model, step.model.nv, step.law
 
     def text(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> Driven:
         names = list(given)
@@ -63,8 +63,8 @@ def driven(model: Model, extras: Extras, shapes: Mapping[str, Shape]) -> Callabl
         df, dr = (traced(np.array([each[k] for each in changes], dtype=object).T) for k in range(2))
         driving, f_ext, rotored = array_of(f), given.get("f_ext"), with_rotors(model, r)
         sizes, a = traced(np.zeros(0).astype(object)), None
-        if extras.constraints:
-            held, settings = _held(model, extras)
+        if step.constraints:
+            held, settings = _held(step)
             solver = TracedSolver(held.name, 0.0)
             sizes = sizes_of(held, q, v, driving, f_ext, held.placements, settings, solver, rotored)
             pulls = pulls_of(held, q, v, sizes, f_ext, held.placements)
@@ -76,18 +76,18 @@ def driven(model: Model, extras: Extras, shapes: Mapping[str, Shape]) -> Callabl
     return text
 
 
-def _held(model: Model, extras: Extras) -> tuple[HeldBy, Array]:
+def _held(step: Step) -> tuple[HeldBy, Array]:
     """The constraints of a step, and the coefficients of their stabilisation."""
-    held = held_by(model, extras.constraints)
-    return held, held.settings(extras.stabilisation, 0.0)
+    held = held_by(step.model, step.constraints)
+    return held, held.settings(step.stabilisation, 0.0)
 
 
-def by_recursion(model: Model, extras: Extras, shapes: Mapping[str, Shape]) -> Callable[..., tuple[Any, Any]]:
+def by_recursion(step: Step, shapes: Mapping[str, Shape]) -> Callable[..., tuple[Any, Any]]:
     """A traceable function for a whole step, by the derivatives of forward dynamics, or of constrained dynamics.
 
     (M + diag r) a = f - h,    da = a_q dq + a_v dv + a_f (df - a dr)
     """
-    drive = driven(model, extras, shapes)
+    drive, model = driven(step, shapes), step.model
 
     def text(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, Any]:
         parts = drive(q, v, tau, dt, **given)
@@ -96,15 +96,14 @@ def by_recursion(model: Model, extras: Extras, shapes: Mapping[str, Shape]) -> C
         def responses(forces: Any, loads: Any) -> tuple[Any, Any, Any, Any]:
             return parts.a, *forward_dynamics_derivatives(rotored, q, v, forces, loads)
 
-        return _assembled(dt, parts, *_responses(model, extras, q, v, given.get("f_ext"), parts, responses))
+        return _assembled(dt, parts, *_responses(step, q, v, given.get("f_ext"), parts, responses))
 
     return text
 
 
-def joined(
-    model: Model, extras: Extras, q: Array, v: Array, dt: float, f_ext: Array | None, parts: Driven
-) -> tuple[Array, Array]:
+def joined(step: Step, q: Array, v: Array, dt: float, f_ext: Array | None, parts: Driven) -> tuple[Array, Array]:
     """``by_recursion`` over floats, for a mechanism of so many joints that one kernel would be too long."""
+    model = step.model
     f_ext = None if f_ext is None else np.broadcast_to(f_ext, (*v.shape[:-1], *f_ext.shape[-2:]))
 
     def responses(forces: Any, loads: Any) -> tuple[Any, Any, Any, Any]:
@@ -112,17 +111,15 @@ def joined(
         inverse = np.linalg.inv(M + (parts.rotors - model.armature)[..., None] * np.eye(model.nv))
         return parts.a, -inverse @ by_q, -inverse @ by_v, inverse
 
-    return _assembled(dt, parts, *_responses(model, extras, q, v, f_ext, parts, responses))
+    return _assembled(dt, parts, *_responses(step, q, v, f_ext, parts, responses))
 
 
-def _responses(
-    model: Model, extras: Extras, q: Any, v: Any, f_ext: Any, parts: Driven, responses: Responses
-) -> tuple[Any, Any, Any]:
+def _responses(step: Step, q: Any, v: Any, f_ext: Any, parts: Driven, responses: Responses) -> tuple[Any, Any, Any]:
     """The derivatives of accelerations with respect to q, v and forces, under the constraints of the step."""
-    if not extras.constraints:
+    if not step.constraints:
         _, a_q, a_v, inverse = responses(parts.forces, f_ext)
         return a_q, a_v, inverse
-    held, settings = _held(model, extras)
+    held, settings = _held(step)
     solver = TracedSolver(held.name, 0.0) if is_traced(parts.a) else JoinedSolver(held.name, 0.0, "linearise")
     found = derivatives_of(held, q, v, parts.forces, f_ext, parts.sizes, held.placements, settings, solver, responses)
     return found.da_dq, found.da_dv, found.da_dtau

@@ -27,7 +27,8 @@ from linkwork.errors import ArgumentError
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 from linkwork.simulation.rollouts.by_hand import ByHand
-from linkwork.simulation.rollouts.steps import Step
+from linkwork.simulation.rollouts.steps import apart, size_of_sums
+from linkwork.simulation.step import Step
 from linkwork.spatial import absolute, where_less
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def pulled_back(job: Job, weights: Sequence[Array | None], of_cost: Array, check
         for k in reversed(range(count)):
             now = first + k
             _weigh(adjoint, weights, now + 1, steps, job.every)
-            sums = np.zeros((n, job.extras.sums(job.model)))
+            sums = np.zeros((n, size_of_sums(job.step)))
             sums[:, 0] = now
             given = [_row(job.parts[name], now).reshape((-1, *shapes[name])) for name in shapes]
             rows = [array if len(array) == n else array.reshape(array.shape[1:]) for array in given]
@@ -121,7 +122,7 @@ def pulled_back(job: Job, weights: Sequence[Array | None], of_cost: Array, check
                 _gather(sums_of[name], gradient.reshape(n, -1), now)
     _weigh(adjoint, weights, 0, steps, job.every)
     law, cost = ([key for key in job.shapes if key.startswith(prefix)] for prefix in ("law_", "cost_"))
-    named = (*STEP_PARTS, *job.extras.varied)
+    named = (*STEP_PARTS, *job.step.varied)
     return Gradients(
         adjoint[0], adjoint[1], {name: sums_of[name] for name in names if name in named},
         tuple(sums_of[key] for key in law), tuple(sums_of[key] for key in cost),
@@ -132,7 +133,7 @@ def _states(job: Job, first: int, q: Array, v: Array, steps: int, every: int) ->
     """Recorded q and v of some steps, computed again."""
     part = job.later(first, np.ascontiguousarray(q), np.ascontiguousarray(v), steps, min(every, max(1, steps)))
     into = part.buffers()
-    if part.extras.apart(part.model):
+    if apart(part.step):
         ByHand(part, (len(part),), None, 1, True).run(into, get_threads())
     else:
         part.run(into, get_threads())
@@ -161,15 +162,15 @@ def _weigh(adjoint: list[Array], weights: Sequence[Array | None], step: int, ste
 def _backward(job: Job) -> CompiledFunction:
     """The kernel of a step backward: from the step's arguments and the adjoint after it to the adjoint before it."""
     model, shapes = job.model, job.all_shapes
-    memo, key = model._memo.derived, fingerprint.key("backward", list(shapes.items()), job.extras.digests)
+    memo, key = model._memo.derived, fingerprint.key("backward", list(shapes.items()), job.step.digests)
     if key not in memo:
-        memo[key] = _made_backward(model, Step(model, job.extras), shapes)
+        memo[key] = _made_backward(model, job.step, shapes)
     found: CompiledFunction = memo[key]
     return found
 
 
 def _made_backward(model: Model, step: Step, shapes: Mapping[str, Shape]) -> CompiledFunction:
-    state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (step.extras.sums(model),)}
+    state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (size_of_sums(step),)}
     arguments = {**state, **shapes}
     program, _, _ = trace("step", step.advance, arguments)
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from linkwork.algorithms import step_forces
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import call
-from linkwork.dynamics.contact.law import touching
 from linkwork.dynamics.contact.many_bodies import ManyBodies
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import LinkworkError
@@ -84,8 +83,7 @@ def answers(
 
 def _touched(job: Job) -> ManyBodies:
     """The mechanism with its contacts."""
-    extras = job.extras
-    found = touching(job.model, extras.contacts, True, extras.rough, extras.constraints)
+    found = job.step.touching
     assert isinstance(found, ManyBodies)
     return found
 

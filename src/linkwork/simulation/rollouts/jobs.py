@@ -22,7 +22,8 @@ from linkwork.errors import TracingError
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import allocated
 from linkwork.simulation.rollouts import held_steps
-from linkwork.simulation.rollouts.steps import NONE, RECORDED, Extras
+from linkwork.simulation.rollouts.steps import RECORDED, held_by_python, plain, size_of_sums, step_plan
+from linkwork.simulation.step import Step
 
 
 @dataclass(frozen=True)
@@ -34,24 +35,22 @@ class Job:
         parts: the other arguments of a step, dt first, each (n or 1, steps or 1, numbers of one step).
         every: steps between two records.
         engine: the form in which it runs.
-        extras: a law, a cost, constraints, stops.
-        shapes: of their parameters, for one step.
+        shapes: of the parameters of a law and a cost, for one step.
         before: the number of steps already done.
-        known: the plan of the last step, with the arguments and extras that it is for, if there is one; jobs that
+        known: the plan of the last step, with the arguments and step that it is for, if there is one; jobs that
             are made of each other share it, in this process.
     """
 
-    model: Model
+    step: Step
     q: Array
     v: Array
     parts: dict[str, Array]
     steps: int
     every: int
     engine: str
-    extras: Extras = NONE
     shapes: dict[str, Shape] = field(default_factory=dict)
     before: int = 0
-    known: list[tuple[list[str], Extras, str, Plan]] = field(default_factory=list, compare=False, repr=False)
+    known: list[tuple[list[str], Step, str, Plan]] = field(default_factory=list, compare=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "known": []}
@@ -60,8 +59,12 @@ class Job:
         return len(self.q)
 
     @property
+    def model(self) -> Model:
+        return self.step.model
+
+    @property
     def algorithm(self) -> Algorithm:
-        """The step without the extras."""
+        """The plain step, of its parts alone."""
         return stepping(self.parts)
 
     def some(self, first: int, count: int) -> Job:
@@ -106,15 +109,15 @@ class Job:
         for array, start in zip(kept, state, strict=True):
             array[:, 0] = start
         cost[...] = 0.0
-        if self.extras.any:
-            sums = np.zeros((len(self), self.extras.sums(self.model)))
+        if not plain(self.step):
+            sums = np.zeros((len(self), size_of_sums(self.step)))
             sums[:, 0] = self.before
             state.append(sums)
         return state
 
     def go(self, state: Sequence[Array], into: Sequence[Array], first: int, steps: int, threads: int) -> int:
         """Advance ``steps`` steps from step ``first``; returns the status of the time loop."""
-        if self.extras.held_by_python(self.model):
+        if held_by_python(self.step):
             return held_steps.advance(self, state, into, first, steps)
         given = []
         for name in self._names:
@@ -129,7 +132,7 @@ class Job:
                 raise
             # due to a constant of the model: every trajectory fails
             raise diagnose(self.algorithm, self.model, self.first_state(), ()) from None
-        if self.extras.cost is not None:
+        if self.step.cost is not None:
             into[RECORDED][...] = state[RECORDED][:, 1]
         return status
 
@@ -152,14 +155,14 @@ class Job:
     def step_plan(self) -> Plan:
         engine = current_form() if self.engine == "auto" else self.engine  # a worker may not support machine code
         names = self._names
-        for known, extras, form, plan in self.known:
-            if extras is self.extras and form == engine and known == names:
+        for known, step, form, plan in self.known:
+            if step is self.step and form == engine and known == names:
                 return plan
-        if self.extras.any:
-            plan = self.extras.step_plan(self.model, self.all_shapes, engine)
-        else:
+        if plain(self.step):
             plan = function(self.algorithm, self.model, form=engine, over_time=True)
-        self.known[:] = [(names, self.extras, engine, plan)]
+        else:
+            plan = step_plan(self.step, self.all_shapes, engine)
+        self.known[:] = [(names, self.step, engine, plan)]
         return plan
 
     @property
@@ -171,7 +174,7 @@ class Job:
 
 def compute(job: Job) -> tuple[Any, ...]:
     """Run a job in one thread, as a worker does: records and costs, and the status of the time loop."""
-    job = replace(job, model=_known(job.model))
+    job = replace(job, step=replace(job.step, model=_known(job.model)))
     into = job.buffers()
     return *into, job.run(into, 1)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
@@ -23,11 +22,10 @@ from linkwork.dynamics.constrained import constrained_dynamics
 from linkwork.dynamics.constrained_derivatives import MOST_WHOLE
 from linkwork.dynamics.derivatives import Two
 from linkwork.dynamics.held import held_by
-from linkwork.engine import mode
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
-from linkwork.engine.run.entries import Holder
+from linkwork.engine.run.entries import Serve
 from linkwork.errors import ArgumentError, LinkworkError, TracingError
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
@@ -38,7 +36,7 @@ from linkwork.simulation.rollouts.chained_steps import chained, is_a_chain
 from linkwork.simulation.rollouts.driven_steps import Driven, by_recursion, driven, joined
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.pushed_steps import along, by_pushing
-from linkwork.simulation.rollouts.steps import Step
+from linkwork.simulation.rollouts.steps import apart as stands_apart
 from linkwork.unsolved import unsolved
 
 _MOST_WHOLE = 20
@@ -59,9 +57,6 @@ class Linearised(NamedTuple):
     B: Array
 
 
-@call.routed(
-    "q", "v", "tau", choices=("dt", "damping", "friction", "springs", "effort_limits"), objects=("constraints",)
-)
 def linearise(
     model: Model,
     q: ArrayLike,
@@ -75,6 +70,7 @@ def linearise(
     kd: ArrayLike | None = None,
     damping: bool | ArrayLike = True,
     friction: bool | ArrayLike = True,
+    friction_law: str = "smoothed",
     springs: bool = True,
     effort_limits: bool | ArrayLike = True,
     torque: CompiledFunction | Callable[..., Any] | None = None,
@@ -85,6 +81,7 @@ def linearise(
     f_ext: ArrayLike | None = None,
     joint_limits: bool = False,
     contacts: Sequence[Contact] | None = None,
+    integrator: str = "semi_implicit_euler",
     inertias: ArrayLike | None = None,
     armature: ArrayLike | None = None,
     placements: ArrayLike | None = None,
@@ -100,9 +97,9 @@ def linearise(
         dt: time step, s.
         q_target: as in ``lw.rollout``, for one step; likewise ``kp``, ``v_target``, ``kd``, ``damping``, ``friction``,
             ``springs``, ``effort_limits``, ``torque`` (a law is part of the step), ``parameters``, ``constraints``,
-            ``stabilisation``, ``proximal``, ``f_ext``, ``joint_limits``, ``contacts``, ``inertias``, ``armature`` and
-            ``placements``. Where a contact is about to open, to close or to slide, the derivatives are one-sided: those
-            of its present state.
+            ``stabilisation``, ``proximal``, ``f_ext``, ``joint_limits``, ``contacts``, ``friction_law``,
+            ``integrator``, ``inertias``, ``armature`` and ``placements``. Where a contact is about to open, to close or
+            to slide, the derivatives are one-sided: those of its present state.
         out: a tuple of two arrays for A and B, written in place and returned; new ones if omitted.
 
     Returns:
@@ -119,13 +116,14 @@ def linearise(
         ((2, 2), (2, 1))
     """
     check_model(model)
-    step = dt if type(dt) is float and 0.0 < dt < inf else seconds("dt", dt)
+    length = dt if type(dt) is float and 0.0 < dt < inf else seconds("dt", dt)
     plain = (  # a step with nothing but the model's own parameters, some of them switched off, and its drive
         parameters is None
         and (stabilisation is None or (type(stabilisation) is float and bool(constraints)))
         and (torque is None and contacts is None and inertias is armature is placements is None)
         and type(damping) is type(friction) is type(springs) is type(effort_limits) is bool
         and (constraints is None or isinstance(constraints, (list, tuple, Constraint)))
+        and (integrator == "semi_implicit_euler" and friction_law == "smoothed")
         and (joint_limits is False and type(proximal) is float and not proximal)
     )
     drive: Mapping[str, Any] | None = _NOTHING
@@ -135,28 +133,21 @@ def linearise(
     memo: dict[Any, Any] = model._memo.derived if held is None else held.quick
     key: tuple[Any, ...] = ("linearise", tau is None, damping, friction, springs, effort_limits, *(drive or ()))
     if held is not None or (constraints is None and model.constraints):
-        key = (*key, stabilisation, step)  # the time step is a constant in the code that stabilises constraints
+        key = (*key, stabilisation, length)  # the time step is a constant in the code that stabilises constraints
     served: _Served | None = memo.get(key) if plain and drive is not None else None
     if served is not None and drive is not None:
-        made = call.tuples(Linearised)
-        answer = served(out, q, v, tau, step, drive)
+        answer = served(out, q, v, tau, length, drive)
+        if answer is None:
+            q_, v_, tau_ = all_converted((q, v, tau), out)
+            answer = served(out, q_, v_, tau_, length, drive)
         if answer is not None:
-            if not drive and (held is None or stabilisation is None):
-                choices = (dt, *key[2:6], constraints)
-                arguments = served.arguments(None, None, None, step, tau is not None, drive)
-                own, table = () if held is None else held.constraints, model._memo.quick
-                call.keep_route(linearise, table, (q, v, tau), choices, served.holder, arguments, made, *own)
-            return made(answer)
-        q_, v_, tau_ = all_converted((q, v, tau), out)
-        answer = served(out, q_, v_, tau_, step, drive)
-        if answer is not None:
-            return made(answer)
+            return Linearised._make(answer)
     check_not_traced("lw.linearise", q, v, tau)
     given = {
         "q_target": q_target, "kp": kp, "v_target": v_target, "kd": kd, "damping": damping, "friction": friction,
         "springs": springs, "effort_limits": effort_limits, "torque": torque, "parameters": parameters,
         "constraints": constraints, "stabilisation": stabilisation, "proximal": proximal, "f_ext": f_ext,
-        "joint_limits": joint_limits, "contacts": contacts,
+        "joint_limits": joint_limits, "contacts": contacts, "friction_law": friction_law, "integrator": integrator,
     }  # fmt: skip
     forces = None if tau is None else as_array(model, "tau", "velocity", tau)[..., None, :]
     data = {"inertias": inertias, "armature": armature, "placements": placements}
@@ -165,7 +156,7 @@ def linearise(
         q,
         v,
         forces,
-        dt=step,
+        dt=length,
         steps=1,
         every=1,
         cost=None,
@@ -176,10 +167,10 @@ def linearise(
     )
     asked.check_finite()
     into = None if out is None else _into(out, asked, {"q": q, "v": v, "tau": tau, **given, **data})
-    A, B, holder = linearised(asked.job, into)
+    A, B, code = linearised(asked.job, into)
     kept = plain and drive is not None and current_form() == "auto" and len(asked.job) > 0
-    if kept and holder is not None and not ((forces is not None or drive) and without_effort(model)):
-        memo[key] = _Served(asked.job, *holder)
+    if kept and code is not None and not ((forces is not None or drive) and without_effort(model)):
+        memo[key] = _Served(asked.job, *code)
     if out is not None and into is not None:
         for target, found in zip(into, (A, B), strict=True):
             if found is not target and not np.may_share_memory(found, target):
@@ -199,32 +190,27 @@ def _into(out: Any, asked: Asked, values: Mapping[str, Any]) -> Two:
     return A.reshape(n, 2 * nv, 2 * nv), B.reshape(n, 2 * nv, nv)
 
 
-Code = tuple[Holder, Sequence[str], Mapping[str, Array]]
-"""The holder of code that serves plain arrays, the names of its arguments, and those that are no part of the step."""
+Code = tuple[Serve, Sequence[str], Mapping[str, Array]]
+"""The builtin that serves plain arrays, the names of its arguments, and those that are no part of the step."""
 
 
 class _Served:
     """Serves plain arrays, or returns None, with all arguments but q, v, tau, dt and the drive as in a job."""
 
-    def __init__(self, job: Job, holder: Holder, names: Sequence[str], others: Mapping[str, Array]) -> None:
+    def __init__(self, job: Job, code: Serve, names: Sequence[str], others: Mapping[str, Array]) -> None:
         same: dict[str, Any] = {name: array[0, 0].copy() for name, array in job.parts.items()}
         same |= {**others, "q": None, "v": None, "tau": np.zeros(job.model.nv)}
-        self.holder, self._fixed = holder, [same[name] for name in names]
-        self._code = partial(mode.served(), holder)
+        self._code, self._fixed = code, [same[name] for name in names]
         self._places = {name: place for place, name in enumerate(names)}
 
-    def arguments(self, q: Any, v: Any, tau: Any, dt: float, driven: bool, drive: Mapping[str, Any]) -> list[Any]:
-        """The arguments of the code; without ``driven``, tau is zero."""
+    def __call__(self, out: Any, q: Any, v: Any, tau: Any, dt: float, drive: Mapping[str, Any]) -> Any:
         found, places = self._fixed.copy(), self._places
         found[places["q"]], found[places["v"]], found[places["dt"]] = q, v, dt
-        if driven:
+        if tau is not None:
             found[places["tau"]] = tau
         for name, value in drive.items():
             found[places[name]] = value
-        return found
-
-    def __call__(self, out: Any, q: Any, v: Any, tau: Any, dt: float, drive: Mapping[str, Any]) -> Any:
-        return self._code(out, *self.arguments(q, v, tau, dt, tau is not None, drive))
+        return self._code(out, *found)
 
 
 _NOTHING: Mapping[str, Any] = {}
@@ -252,24 +238,24 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
     """A (n, 2nv, 2nv) and B (n, 2nv, nv) of the first step, written ``into`` these arrays if code can do so; and the
     code that serves such steps, if there is any.
     """
-    model, n, extras = job.model, len(job), job.extras
+    model, n, step = job.model, len(job), job.step
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
-    by_columns = extras.apart(model) or len(model.bodies) > MOST_BODIES or bool(extras.varied)
-    touching = extras.contacts is not None
-    pushed_through = extras.stops or touching or bool(extras.constraints and extras.proximal)
-    apart = model.nv > (MOST_WHOLE if extras.constraints else _MOST_WHOLE)
-    if apart and extras.law is None and not (extras.constraints or extras.stops or touching or extras.varied):
+    by_columns = stands_apart(step) or len(model.bodies) > MOST_BODIES or bool(step.varied)
+    touching = step.contacts is not None
+    pushed_through = step.joints or step.several or touching or bool(step.constraints and step.proximal)
+    apart = model.nv > (MOST_WHOLE if step.constraints else _MOST_WHOLE)
+    if apart and step.law is None and not (pushed_through or step.constraints or step.varied):
         return _by_loops(job, into)
-    if apart and not by_columns and current_form() == "auto" and is_a_chain(model, extras):
+    if apart and not by_columns and current_form() == "auto" and is_a_chain(step):
         return _by_chain(job, shapes, into)
-    memo, key = model._memo.derived, fingerprint.key("linearise", list(shapes.items()), extras.digests)
+    memo, key = model._memo.derived, fingerprint.key("linearise", list(shapes.items()), step.digests)
     if key not in memo:
         if by_columns:
-            text: Callable[..., Any] = along(model, Step(model, extras), shapes)
+            text: Callable[..., Any] = along(model, step, shapes)
         elif pushed_through:
-            text = by_pushing(model, Step(model, extras), shapes)
+            text = by_pushing(model, step, shapes)
         else:
-            text = driven(model, extras, shapes) if apart else by_recursion(model, extras, shapes)
+            text = driven(step, shapes) if apart else by_recursion(step, shapes)
         whole: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **shapes}
         whole |= {"direction": (3 * model.nv,)} if by_columns else {}
         try:
@@ -288,13 +274,13 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
     leaves = _leaves(job, kernel, [job.q, job.v, *rows.values()], into if whole_step else None)
     if whole_step:
         return leaves[0], leaves[1], _code(kernel)
-    return *joined(model, extras, job.q, job.v, job.parts["dt"].item(), rows.get("f_ext"), Driven(*leaves)), None
+    return *joined(step, job.q, job.v, job.parts["dt"].item(), rows.get("f_ext"), Driven(*leaves)), None
 
 
 def _by_chain(job: Job, shapes: Mapping[str, Shape], into: Two | None) -> tuple[Array, Array, Code | None]:
     """A and B of a step of a large robot whose frames are held."""
-    held = held_by(job.model, job.extras.constraints)
-    kernel, held_at = chained(held, shapes), [held.placements, held.settings(job.extras.stabilisation, 0.0)]
+    held = held_by(job.model, job.step.constraints)
+    kernel, held_at = chained(held, shapes), [held.placements, held.settings(job.step.stabilisation, 0.0)]
     rows = [array if len(array) == len(job) else array[0] for array in _given(job, shapes).values()]
     A, B = _leaves(job, kernel, [job.q, job.v, *rows, *held_at], into)
     return A, B, _code(kernel, held_at)
@@ -317,10 +303,11 @@ def _leaves(job: Job, kernel: CompiledFunction, values: Sequence[Array], into: T
     return leaves
 
 
-def _code(kernel: CompiledFunction, last: Sequence[Array] = ()) -> Code | None:
+def _code(kernel: CompiledFunction, last: Sequence[Array] = ()) -> Code:
     """The code of a kernel, whose ``last`` arguments are these."""
     names = list(kernel.shapes)
-    return kernel.holder and (kernel.holder, names, dict(zip(names[len(names) - len(last) :], last, strict=True)))
+    others = dict(zip(names[len(names) - len(last) :], last, strict=True))
+    return kernel.served, names, others
 
 
 def _check(job: Job, fine: NDArray[np.bool_]) -> None:
@@ -333,13 +320,13 @@ def _check(job: Job, fine: NDArray[np.bool_]) -> None:
             replace(one, engine="interpreted").run(one.buffers(), 1)
         if problems:
             raise ArgumentError(f"the step has no finite derivatives{where}: {', and '.join(problems)}")
-        hint = "; for constraints that are nearly redundant, pass proximal=1e-6" if job.extras.constraints else ""
+        hint = "; for constraints that are nearly redundant, pass proximal=1e-6" if job.step.constraints else ""
         raise ArgumentError(f"the step has no finite derivatives{where}{hint}")
 
 
 def _say_why(job: Job, k: int) -> None:
     """Raise an error that names the joint or the constraints, if the accelerations of a state do not exist."""
-    constraints, proximal = job.extras.constraints, job.extras.proximal
+    constraints, proximal = job.step.constraints, job.step.proximal
     constrained_dynamics(job.model, job.q[k], job.v[k], np.zeros(job.model.nv), constraints, proximal=proximal)
 
 
@@ -368,5 +355,5 @@ def _by_loops(job: Job, into: Two | None) -> tuple[Array, Array, Code | None]:
         given["f_ext"] = given["f_ext"].reshape(-1, len(model.bodies), 6)
     names = [name for name, _ in algorithm.arguments]
     A, B = call.call(algorithm, model, [given[name] for name in names], table=table, out=into)
-    holder = table.get(algorithm.name)
-    return A, B, None if holder is None else (holder, names, {})
+    serve = table.get(algorithm.name)
+    return A, B, None if serve is None else (serve, names, {})

@@ -14,7 +14,8 @@ from linkwork.engine.ir.program import Program
 from linkwork.engine.trace.differentiate import pushed
 from linkwork.model.model import Model
 from linkwork.simulation.rollouts.gradients import difference_of, flat, integrate_of, solved
-from linkwork.simulation.rollouts.steps import Step
+from linkwork.simulation.rollouts.steps import size_of_sums
+from linkwork.simulation.step import Step
 
 
 def tangents(model: Model, q: list[Any], others: Sequence[int]) -> list[list[list[Any]]]:
@@ -47,7 +48,7 @@ def _advancing(model: Model, step: Step, shapes: Mapping[str, Shape], names: Seq
         ordered = {
             name: tau if name == "tau" else given[name] for name in (*STEP_PARTS, *names) if name in (*names, "tau")
         }
-        after, end, _ = step.advance(q, v, traced(np.zeros(step.extras.sums(model)).astype(object)), dt, **ordered)
+        after, end, _ = step.advance(q, v, traced(np.zeros(size_of_sums(step)).astype(object)), dt, **ordered)
         return after, end
 
     return trace("step", advance, arguments)[0]

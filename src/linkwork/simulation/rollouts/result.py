@@ -17,6 +17,7 @@ from linkwork.errors import ArgumentError, shown
 from linkwork.simulation.rollouts import held_steps
 from linkwork.simulation.rollouts.gradients import Gradients, as_weights, pulled_back
 from linkwork.simulation.rollouts.jobs import Job
+from linkwork.simulation.rollouts.steps import answer_plan, held_by_python, plain, size_of_sums
 from linkwork.simulation.trajectory import Trajectory
 
 
@@ -134,11 +135,11 @@ class Rollout(_States):
         job = self._differentiable
         if job is None:
             raise ArgumentError("a result of lw.rollout without a policy has gradients; this one has none")
-        if cost is not None and job.extras.cost is None:
+        if cost is not None and job.step.cost is None:
             raise ArgumentError("cost is the derivative with respect to a cost, but the rollout had none")
         batch, nv = self.q.shape[:-2], job.model.nv
         if q is None and v is None and cost is None:
-            if job.extras.cost is None:
+            if job.step.cost is None:
                 raise ArgumentError("give the derivatives of a loss with respect to q or v; the rollout had no cost")
             cost = 1.0
         shape = (*batch, len(self.t), nv)
@@ -162,13 +163,13 @@ def _answers(job: Job, trajectory: int, q: Array, v: Array, held: Array | None) 
         rows[name] = np.ascontiguousarray(one[np.minimum(steps, len(one) - 1)]) if len(one) else np.zeros((states, 0))
     if held is not None:
         rows["tau"] = held
-    if job.extras.held_by_python(model):
+    if held_by_python(job.step):
         return held_steps.answers(job, rows, q, v)
-    if job.extras.any:
-        sums = np.zeros((states, job.extras.sums(model)))
+    if not plain(job.step):
+        sums = np.zeros((states, size_of_sums(job.step)))
         sums[:, 0] = steps
         shapes = job.all_shapes
-        plan = job.extras.answer_plan(model, shapes)
+        plan = answer_plan(job.step, shapes)
         found, _ = plan.run([q, v, sums, *(rows[name] for name in shapes)], states)
         a, tau, wrenches = found
         return a, tau, wrenches.reshape(states, -1, 6)

@@ -30,6 +30,7 @@ from linkwork.simulation.rollouts.divergence import cut_off, explained
 from linkwork.simulation.rollouts.executors import spread
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.result import Rollout
+from linkwork.simulation.rollouts.steps import apart
 
 
 def rollout(
@@ -47,6 +48,7 @@ def rollout(
     kd: ArrayLike | None = None,
     damping: bool | ArrayLike = True,
     friction: bool | ArrayLike = True,
+    friction_law: str = "smoothed",
     springs: bool = True,
     effort_limits: bool | ArrayLike = True,
     torque: CompiledFunction | Callable[..., Any] | None = None,
@@ -61,6 +63,7 @@ def rollout(
     f_ext: ArrayLike | None = None,
     joint_limits: bool = False,
     contacts: Sequence[Contact] | None = None,
+    integrator: str = "semi_implicit_euler",
     inertias: ArrayLike | None = None,
     armature: ArrayLike | None = None,
     placements: ArrayLike | None = None,
@@ -71,12 +74,10 @@ def rollout(
 ) -> Rollout:
     """Compute many trajectories at once in compiled code: forces, dynamics, integration and the time loop.
 
-    Each step is semi-implicit Euler on the configuration manifold (order 1, symplectic): v⁺ = v + dt a, then q⁺ by
-    moving at v⁺ for dt. The motors apply tau + torque + kp (q_target ⊖ q) + kd (v_target - v), clamped to the effort
-    limits, with t, q and v at the step's beginning. Damping and friction act with the velocity at the step's end, so
-    that they never add energy. The friction law is smoothed Coulomb friction: constant down to 0.001 rad/s or m/s and
-    proportional to the velocity below, so that a joint which it holds creeps. ``lw.simulate`` has the other law,
-    Coulomb friction with stiction, which keeps such a joint at rest and costs more.
+    A step is that of ``lw.simulate``, by default semi-implicit Euler on the configuration manifold (order 1,
+    symplectic): v⁺ = v + dt a, then q⁺ by moving at v⁺ for dt. The motors apply tau + torque + kp (q_target ⊖ q) +
+    kd (v_target - v), clamped to the effort limits, with t, q and v at the step's beginning. Damping and smoothed
+    friction act with the velocity at the step's end, so that they never add energy.
 
     A trajectory is the same to the last bit alone, in any batch, on any number of threads, with any executor, in
     ``lw.interpreted()``, and if it is continued from a record (unless a law or a cost depends on t).
@@ -100,7 +101,10 @@ def rollout(
             gain above twice the moved inertia over dt is unstable, and chatters at the effort limits; ``damping`` never
             does.
         damping: viscous damping, N s/m or N m s/rad: the model's (True), none (False), (..., nv) or one number.
-        friction: smoothed Coulomb friction, N or N m, in the same way.
+        friction: Coulomb friction, N or N m, in the same way.
+        friction_law: "smoothed", which is constant down to 0.001 rad/s or m/s and proportional to the velocity below,
+            so that a joint which it holds creeps; or "stiction", which keeps such a joint at rest and costs more: see
+            ``lw.simulate``, whose default it is.
         springs: apply the model's joint springs, evaluated at the beginning of each step.
         effort_limits: largest motor forces, N or N m, in the same way as damping.
         torque: a control law that becomes part of the step: a function of (t, q, v, *parameters) that returns joint
@@ -127,6 +131,7 @@ def rollout(
             constraints are then soft rows of the same problem, and a step is MuJoCo's: damping at the end of the step,
             and the linear velocity of a free joint integrated in world axes. The contact solver is warm-started from
             the previous step, so that a trajectory continued from a record is the same to rounding.
+        integrator: "semi_implicit_euler" or "runge_kutta_4", as in ``lw.simulate``.
         inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, a set for
             each trajectory. They are data: a million mechanisms share the same code. Likewise the next two; ``damping``
             and ``friction`` may differ in any case.
@@ -187,30 +192,30 @@ def rollout(
             f"executor must have the interface of concurrent.futures (submit), not {shown(executor)}; "
             f"for a Dask client, pass client.get_executor()"
         )
-    every, step = integer("record", record, 0 if cost is not None else 1), seconds("dt", dt)
+    every, length = integer("record", record, 0 if cost is not None else 1), seconds("dt", dt)
     size = None if chunk is None else integer("chunk", chunk, 1)
     held = integer("hold", hold, 1)
     _check_policy(policy, held, torque, executor)
     asked = asked_again(
-        model, q, v, tau, dt=step, steps=steps, every=every, q_target=q_target, kp=kp, v_target=v_target, kd=kd,
+        model, q, v, tau, dt=length, steps=steps, every=every, q_target=q_target, kp=kp, v_target=v_target, kd=kd,
         damping=damping, friction=friction, springs=springs, effort_limits=effort_limits, torque=torque,
         parameters=parameters, cost=cost, cost_parameters=cost_parameters, constraints=constraints,
         stabilisation=stabilisation, proximal=proximal, f_ext=f_ext, joint_limits=joint_limits, contacts=contacts,
+        integrator=integrator, friction_law=friction_law,
         data={"inertias": inertias, "armature": armature, "placements": placements}, driven=policy is not None,
     )  # fmt: skip
-    job, batch, extras, keeps = asked.job, asked.batch, asked.job.extras, every > 0
+    job, batch, step, keeps = asked.job, asked.batch, asked.job.step, every > 0
     if job.steps > 1:
-        warn_of_errors(model, job.q, extras.constraints, extras.stabilisation if extras.contacts is None else None)
-    if extras.contacts is not None:
-        warn_of_depth(model, job.q, extras.contacts)
-    if extras.stops:
-        check_within_limits(model, job.q, extras.constraints)
+        warn_of_errors(model, job.q, step.constraints, step.stabilisation if step.contacts is None else None)
+    if step.contacts is not None:
+        warn_of_depth(model, job.q, step.contacts)
+    if step.stops:
+        check_within_limits(model, job.q, step.constraints)
     reused = None if out is None else _reused(job, batch, out, keeps)
     into = reused if reused is not None and keeps else job.buffers()
     if out is not None:
         job = job.apart_from(into)
-    apart = extras.apart(model)
-    by_hand = ByHand(job, batch, policy, held, apart) if policy is not None or apart else None
+    by_hand = ByHand(job, batch, policy, held, apart(step)) if policy is not None or apart(step) else None
     with stepping():
         if by_hand is not None:
             status = by_hand.run(into, get_threads())
@@ -218,7 +223,7 @@ def rollout(
             status = job.run(into, get_threads()) if executor is None else spread(job, into, executor, size)
     if status & 1:
         asked.check_finite()
-    result = _result(job, into, batch, step, keeps, out)
+    result = _result(job, into, batch, length, keeps, out)
     result._differentiable = job if policy is None else None
     if by_hand is not None:
         result._job, result._tau = by_hand.inner, by_hand.kept
@@ -226,10 +231,10 @@ def rollout(
         lost = cut_off(into)
         if diverged == "raise":
             raise _error(job, into, batch, lost, result, by_hand)
-    if not extras.stops and extras.contacts is None and not status & 2:
+    if not step.stops and step.contacts is None and not status & 2:
         warn_of_range(model, result.q)
     if not status & 2 and job.steps:
-        _warn_of_speed(job, into, batch, step)
+        _warn_of_speed(job, into, batch, length)
     return result
 
 
@@ -262,7 +267,7 @@ def _result(
     """The records in their shapes, in the memory of ``out`` if it is given."""
     t = np.minimum(np.arange(into[0].shape[1]) * job.every, job.steps) * dt
     kept = slice(None) if keeps else slice(0, 0)
-    costs = into[2].reshape(batch) if job.extras.cost is not None else None
+    costs = into[2].reshape(batch) if job.step.cost is not None else None
     if out is None:
         q, v = (array.reshape((*batch, *array.shape[1:]))[..., kept, :] for array in into[:2])
         result = Rollout(t[kept], q, v, costs)

@@ -30,6 +30,7 @@ from linkwork.viewer.meshes.bounds import (
 Colour = tuple[float, float, float, float]
 _PIECES = re.compile(r"\S.{0,262144}\S*", re.DOTALL)  # of a text, between words
 _MOST_EXACT = 2**53  # the largest whole number up to which a float64 has all
+_FACES = ("triangles", "polylist", "polygons")
 
 
 class _Faces(NamedTuple):
@@ -144,52 +145,38 @@ class _Document:
     def faces(self, geometry: Element) -> list[_Faces]:
         """The lists of faces of a geometry."""
         if geometry not in self._faces:
-            meshes = [element for element in geometry.children if element.tag == "mesh"]
-            parts = [part for mesh in meshes for part in mesh.children]
-            self._faces[geometry] = [
-                self.listed(part) for part in parts if part.tag in ("triangles", "polylist", "polygons")
-            ]
+            parts = [part for mesh in _of_tag(geometry, "mesh") for part in _of_tag(mesh, *_FACES)]
+            self._faces[geometry] = [self.listed(part) for part in parts]
         return self._faces[geometry]
 
     def listed(self, part: Element) -> _Faces:
         """A list of faces as triangles; larger faces become triangle fans."""
-        inputs = [element for element in part.children if element.tag == "input"]
+        inputs = _of_tag(part, "input")
         stride = 1 + max(int(one.get("offset") or 0) for one in inputs)
         (vertex,) = [one for one in inputs if one.get("semantic") == "VERTEX"]
         positions = self.positions(self.named(vertex.get("source")))
         material = part.get("material") or ""
-        lists = [self.whole(element) for element in part.children if element.tag == "p"]
+        lists = [self.whole(element) for element in _of_tag(part, "p")]
         if not lists:
             return _Faces(positions, np.zeros((0, 3), dtype=np.int64), material)
-        offset = int(vertex.get("offset") or 0)
-        if part.tag == "polygons":
-            counts = np.array([len(one) // stride for one in lists])
-        counted = [element for element in part.children if element.tag == "vcount"]
-        index = np.concatenate(lists)[offset::stride]
+        index = np.concatenate(lists)[int(vertex.get("offset") or 0) :: stride]
         if part.tag == "triangles":
             counts = np.full(len(index) // 3, 3)
-        elif part.tag == "polylist":
-            counts = self.whole(counted[0])
-        within(int(counts.max(initial=0)), MAX_CORNERS, "corners in a face")
-        if counts.sum() > len(index) or (len(counts) and counts.min() < 0):
-            raise ValueError("its polygons have other corners than it says")
+        elif part.tag == "polygons":
+            counts = np.array([len(one) // stride for one in lists])
+        else:
+            counts = self.whole(_of_tag(part, "vcount")[0])
         if len(index) and not 0 <= index.min() <= index.max() < len(positions):
             raise ValueError("a face has a corner that is not there")
-        many = np.maximum(counts - 2, 0)
-        within(int(many.sum()), MAX_TRIANGLES, "triangles")
-        first = np.repeat(np.cumsum(counts) - counts, many)
-        step = np.arange(len(first)) - np.repeat(np.cumsum(many) - many, many)
-        return _Faces(
-            positions, np.stack([index[first], index[first + step + 1], index[first + step + 2]], axis=1), material
-        )
+        return _Faces(positions, _fans(index, counts), material)
 
     def positions(self, element: Element) -> Array:
         """The positions of <vertices>, or of the <source> that these refer to."""
         if element.tag == "vertices":
-            inputs = [one for one in element.children if one.tag == "input" and one.get("semantic") == "POSITION"]
+            inputs = [one for one in _of_tag(element, "input") if one.get("semantic") == "POSITION"]
             element = self.named(inputs[0].get("source"))
         if element not in self._positions:
-            arrays = [one for one in element.children if one.tag == "float_array"]
+            arrays = _of_tag(element, "float_array")
             accessors = [one for one in element.walk() if one.tag == "accessor"]
             stride = int(accessors[0].get("stride") or 3) if accessors else 3
             places = self.numbers(arrays[0]).reshape(-1, stride)[:, :3]
@@ -241,3 +228,20 @@ class _Document:
         if not (abs(numbers) <= _MOST_EXACT).all():  # NaN included
             raise ValueError("an index is no whole number")
         return numbers.astype(np.int64)
+
+
+def _of_tag(element: Element, *tags: str) -> list[Element]:
+    """The children of these tags."""
+    return [child for child in element.children if child.tag in tags]
+
+
+def _fans(index: Indices, counts: Indices) -> Indices:
+    """The triangles of polygons of so many corners, one after another."""
+    within(int(counts.max(initial=0)), MAX_CORNERS, "corners in a face")
+    if counts.sum() > len(index) or (len(counts) and counts.min() < 0):
+        raise ValueError("its polygons have other corners than it says")
+    many = np.maximum(counts - 2, 0)
+    within(int(many.sum()), MAX_TRIANGLES, "triangles")
+    first = np.repeat(np.cumsum(counts) - counts, many)
+    step = np.arange(len(first)) - np.repeat(np.cumsum(many) - many, many)
+    return np.stack([index[first], index[first + step + 1], index[first + step + 2]], axis=1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from linkwork import Model, UnknownNameError
 from linkwork_lab.bench.cases import Case, States
@@ -12,6 +12,8 @@ from linkwork_lab.bench.contest import Contestant, UnavailableError
 
 _MODULES = {"pin": "linkwork_lab.bench.peers.pinocchio", "mujoco": "linkwork_lab.bench.peers.mujoco"}
 NAMES = tuple(_MODULES)
+Source = TypeVar("Source")
+Made = TypeVar("Made")
 
 
 class Peer(Protocol):
@@ -30,15 +32,20 @@ Factory = Callable[[Model], Peer]
 
 def factories(names: list[str]) -> tuple[dict[str, Factory], dict[str, str]]:
     """The factory of each library, and notes: the instructions that its build uses, or why it does not take part."""
-    found: dict[str, Factory] = {}
-    notes: dict[str, str] = {}
     for name in names:
         if name not in _MODULES:
             raise UnknownNameError("peer", name, NAMES, "linkwork bench")
-        module = import_module(_MODULES[name])
+    modules = {name: import_module(_MODULES[name]) for name in names}
+    notes, absent = among(modules, lambda _, module: str(module.note()))
+    return {name: modules[name].create for name in notes}, {name: (notes | absent)[name] for name in names}
+
+
+def among(each: Mapping[str, Source], make: Callable[[str, Source], Made]) -> tuple[dict[str, Made], dict[str, str]]:
+    """What is made of each, by name, or why it is unavailable."""
+    made, absent = dict[str, Made](), dict[str, str]()
+    for name, source in each.items():
         try:
-            notes[name] = module.note()
-            found[name] = module.create
+            made[name] = make(name, source)
         except UnavailableError as error:
-            notes[name] = str(error)
-    return found, notes
+            absent[name] = str(error)
+    return made, absent

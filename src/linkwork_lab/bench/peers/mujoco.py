@@ -20,7 +20,6 @@ from linkwork import Model, forward_kinematics
 from linkwork.joints import Free, Joint, Prismatic, Revolute, Spherical
 from linkwork_lab.bench.cases import Case, States
 from linkwork_lab.bench.contest import SOME, Contestant, UnavailableError, looped
-from linkwork_lab.bench.peers.inertia import about_centre
 
 Array = NDArray[np.float64]
 
@@ -231,9 +230,9 @@ def mjcf(model: Model) -> str:
         r = np.array(place.rotation.numbers(), dtype=float).reshape(3, 3)
         where = {"pos": _text(place.translation.numbers()), "xyaxes": _text([*r[:, 0], *r[:, 1]])}
         element = ElementTree.SubElement(elements[body.parent], "body", {"name": f"b{index}", **where})
-        mass, centre, inertia = about_centre(body.inertia)
-        six = [inertia[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
-        ElementTree.SubElement(element, "inertial", mass=repr(mass), pos=_text(centre), fullinertia=_text(six))
+        solid = model.body(body.name)
+        six = [solid.inertia[i][j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+        ElementTree.SubElement(element, "inertial", mass=repr(solid.mass), pos=_text(solid.com), fullinertia=_text(six))
         armature = {"armature": repr(float(body.armature[0]))} if body.armature else {}
         ElementTree.SubElement(element, "joint", {**_joint(body.joint), **armature})
         elements.append(element)

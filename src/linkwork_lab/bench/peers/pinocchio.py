@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from linkwork import Model
 from linkwork.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
-from linkwork.spatial import Inertia, Transform
+from linkwork.spatial import Transform
 from linkwork_lab.bench.cases import STEP, Case, States
 from linkwork_lab.bench.contest import SOME, Contestant, UnavailableError, flat, looped
-from linkwork_lab.bench.peers.inertia import about_centre
 
 Array = NDArray[np.float64]
 Called = tuple[str, Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]
@@ -57,7 +56,9 @@ class Pinocchio:
             joint = there.addJoint(
                 ids[body.parent], _joint(pin, body.joint), _placement(pin, body.placement), body.joint_name
             )
-            there.appendBodyToJoint(joint, _inertia(pin, body.inertia), pin.SE3.Identity())
+            solid = model.body(body.name)
+            inertia = pin.Inertia(solid.mass, np.array(solid.com), np.array(solid.inertia))
+            there.appendBodyToJoint(joint, inertia, pin.SE3.Identity())
             there.addFrame(pin.Frame(body.name, joint, 0, pin.SE3.Identity(), pin.FrameType.OP_FRAME), False)
             ids.append(joint)
         there.armature[:] = model.armature
@@ -253,7 +254,3 @@ def _joint(pin: Any, joint: Joint) -> Any:
 
 def _placement(pin: Any, place: Transform) -> Any:
     return pin.SE3(np.array(place.rotation.numbers()).reshape(3, 3), np.array(place.translation.numbers()))
-
-
-def _inertia(pin: Any, inertia: Inertia) -> Any:
-    return pin.Inertia(*about_centre(inertia))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 from linkwork import Model, constrained_dynamics, forward_dynamics, mechanisms, set_threads
 from linkwork.algorithms import ALGORITHMS, closing
 from linkwork.inside import cores, loop_conditions, loops_of, machine_code
-from linkwork_lab.bench.machine import commit, machine, versions
+from linkwork_lab.bench.machine import conditions
 from linkwork_lab.reproduce.closed_chains.ladders import Ladder, comb, fork, ladder, rope_ladder, snake, star, state
 from linkwork_lab.reproduce.counting import as_written
 from linkwork_lab.reproduce.longest_path import longest_path
@@ -53,10 +52,7 @@ class Settings:
 def measure(quick: bool, say: Say) -> dict[str, Any]:
     """All measurements that ``linkwork reproduce closed-chains`` shows."""
     s = Settings.quick() if quick else Settings()
-    data: dict[str, Any] = {
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(s),
-    }  # fmt: skip
+    data = conditions(s)
     data["times"] = {"ladder": _times(ladder, s.loops, s.rounds, say)} if s.timed else {}
     long = {name: TREES[name] for name in ("chain", "comb")}
     data["in_parallel"] = {name: _in_parallel(make, s.long, s.rounds, say) for name, make in long.items() if s.timed}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from linkwork.inside import cores, host
-from linkwork_lab.bench.machine import commit, machine, versions
+from linkwork_lab.bench.machine import conditions
 from linkwork_lab.reproduce.clock import Effort
 from linkwork_lab.reproduce.constraint_force import parallel, rounding, times
 from linkwork_lab.reproduce.constraint_force.branches import branched
@@ -53,11 +52,7 @@ class Settings:
 def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
     """All measurements that ``linkwork reproduce constraint-force`` shows."""
     s = Settings.quick() if quick else Settings()
-    data: dict[str, Any] = {
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(s),
-        "lanes": host().lanes, "threads": cores(),
-    }  # fmt: skip
+    data = conditions(s) | {"lanes": host().lanes, "threads": cores()}
     data["times"] = {name: times.seconds(name, CHAINS[name], s.links, s.effort, say) for name in s.timed}
     data["pieces"] = {
         name: times.over_pieces(CHAINS[name], s.pieces_of, s.pieces, s.effort, say) for name in s.in_pieces

@@ -17,7 +17,7 @@ from linkwork.algorithms import ALGORITHMS, SEGMENTS
 from linkwork.inside import cores, form_of, one_state
 from linkwork_lab.bench.cases import States
 from linkwork_lab.bench.contest import Array, Contestant
-from linkwork_lab.reproduce.clock import Effort, best
+from linkwork_lab.reproduce.clock import Effort, best, sweep
 
 SCALAR, LANES, TEAM = "constraint_force_scalar", "constraint_force_lanes", "constraint_force_team"
 METHODS = ("articulated_body", "virtual_work", SCALAR, LANES, TEAM)
@@ -27,21 +27,20 @@ Say = Callable[[str], None]
 
 def seconds(name: str, make: Callable[[int], Model], sizes: Sequence[int], effort: Effort, say: Say) -> dict[str, Any]:
     """Seconds of each form at each size; None where there is no such form, or its result was wrong."""
-    fields: list[dict[str, Contestant]] = []
+    contestants: list[dict[str, Contestant]] = []
     links = []
     for n in sizes:
         say(f"code: {name}, {n} links")
         model = make(n)
-        fields.append(_contestants(model))
+        contestants.append(_contestants(model))
         links.append(len(model.bodies))
-    found: dict[str, list[float | None]] = {method: [None] * len(sizes) for method in METHODS}
-    for _ in range(effort.sweeps):
-        for k, (n, contestants) in enumerate(zip(sizes, fields, strict=True)):
-            say(f"times: {name}, {n} links")
-            for method, time in best(contestants, effort.rounds, effort.seconds).items():
-                before = found[method][k]
-                found[method][k] = time if before is None or time is None else min(before, time)
-    return {"links": links, "seconds": found}
+
+    def times(k: int) -> dict[str, float | None]:
+        say(f"times: {name}, {sizes[k]} links")
+        return best(contestants[k], effort.rounds, effort.seconds)
+
+    lines = sweep(len(sizes), effort, times)
+    return {"links": links, "seconds": {method: lines.get(method, [None] * len(sizes)) for method in METHODS}}
 
 
 def over_pieces(

@@ -13,7 +13,7 @@ from typing import Any
 from linkwork import Builder, Frame, Model, mechanisms, placement
 from linkwork.algorithms import ALGORITHMS, OPERATIONAL
 from linkwork.joints import Revolute
-from linkwork_lab.reproduce.clock import Effort, Runner, race
+from linkwork_lab.reproduce.clock import Effort, Runner, race, sweep
 from linkwork_lab.reproduce.counting import as_written, folded
 from linkwork_lab.studies import EXPLICIT_INVERSE
 
@@ -108,16 +108,16 @@ def inversion(cases: Sequence[Case]) -> list[int]:
 def seconds(cases: Sequence[Case], limits: Limits, effort: Effort, say: Say, form: str = "rolled") -> Lines:
     """Times of one Λ⁻¹ for each case."""
     entries = METHODS | BASELINE if limits.links else METHODS
-    found: Lines = {name: [None] * len(cases) for name in entries}
-    for _ in range(effort.sweeps):
-        for k, (model, frames) in enumerate(cases):
-            say(f"times: {_named(model, frames)}, {form}")
-            left = limits.left_out(model)
-            runners = {name: Runner(algorithm, form) for name, algorithm in entries.items() if name not in left}
-            for name, time in race(model, runners, effort.rounds, effort.seconds, frames).items():
-                before = found[name][k]
-                found[name][k] = time if before is None or time is None else min(before, time)
-    return found
+
+    def times(k: int) -> dict[str, float | None]:
+        model, frames = cases[k]
+        say(f"times: {_named(model, frames)}, {form}")
+        left = limits.left_out(model)
+        runners = {name: Runner(algorithm, form) for name, algorithm in entries.items() if name not in left}
+        return race(model, runners, effort.rounds, effort.seconds, frames)
+
+    lines = sweep(len(cases), effort, times)
+    return {name: lines.get(name, [None] * len(cases)) for name in entries}
 
 
 def winners(lines: Lines) -> list[str]:

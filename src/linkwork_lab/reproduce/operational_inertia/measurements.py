@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from typing import Any
 
 from linkwork import mechanisms
-from linkwork_lab.bench.machine import commit, machine, versions
+from linkwork_lab.bench.machine import conditions
 from linkwork_lab.reproduce.clock import Effort
 from linkwork_lab.reproduce.operational_inertia import growth
 from linkwork_lab.reproduce.operational_inertia import humanoid as section4
@@ -72,8 +71,7 @@ def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
     say("the humanoid with both hands")
     robot = mechanisms.humanoid() if s.whole else section4.two_arms()
     return {
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(s),
+        **conditions(s),
         "humanoid": section4.one_matrix(robot, s.states, s.batch, s.effort),
         "servo": section4.servo(robot, s.states, s.effort),
         "many_points": [_controlled(m, s, say) for m in s.controlled],

@@ -8,8 +8,8 @@ from typing import Any
 
 from linkwork import Frame, Model
 from linkwork.algorithms import Algorithm
-from linkwork.inside import Tree, evaluate, size
-from linkwork_lab.reproduce.counting import Counted
+from linkwork.inside import Tree
+from linkwork_lab.reproduce.counting import Counted, traverse
 from linkwork_lab.reproduce.operational_inertia.growth import METHODS, tree
 
 STEPS = {"outward": "a", "inward": "b", "paths": "c", "behind": "d", "after": "d"}
@@ -67,8 +67,7 @@ def located(algorithm: Algorithm, model: Model, frames: Sequence[Frame]) -> Coun
     """Operations as written, by recursion and link."""
     found: Counter[tuple[str, int]] = Counter()
     mechanism = VisitedTree(model, frames, found)
-    arguments = [[_Located(mechanism)] * size(space, model, len(frames)) for _, space in algorithm.arguments]
-    evaluate(algorithm, model, arguments, frames, mechanism)
+    traverse(algorithm, model, _Located(mechanism), frames, mechanism)
     return found
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from typing import Any
 
 from linkwork import mechanisms
-from linkwork_lab.bench.machine import commit, machine, versions
+from linkwork_lab.bench.machine import conditions
 from linkwork_lab.reproduce.clock import Effort
 from linkwork_lab.reproduce.virtual_work import counts, rounding, swing, times
 
@@ -49,10 +48,7 @@ class Settings:
 def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
     """All measurements that ``linkwork reproduce virtual-work`` shows."""
     s = Settings.quick() if quick else Settings()
-    data: dict[str, Any] = {
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(s),
-    }  # fmt: skip
+    data = conditions(s)
     say("swings")
     data["swings"] = {
         "serial": swing.swing(swing.serial, s.step, s.pictures, s.apart),

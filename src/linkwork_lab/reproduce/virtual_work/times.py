@@ -12,7 +12,7 @@ from typing import Any
 
 from linkwork import Model, mechanisms
 from linkwork.algorithms import ALGORITHMS, STUDIES
-from linkwork_lab.reproduce.clock import Effort, Runner, crossover, race
+from linkwork_lab.reproduce.clock import Effort, Runner, crossover, race, sweep
 
 METHODS = {name: ALGORITHMS[name] for name in ("virtual_work", "unit_vector", "articulated_body")}
 PRINTED = ("virtual_work_unsplit", "unit_vector")
@@ -53,18 +53,11 @@ def long_chains(joints: Sequence[int], unit_vector_up_to: int, effort: Effort, s
 def _timed(
     models: Sequence[Model], runners: Callable[[Model], dict[str, Runner]], effort: Effort, say: Say
 ) -> dict[str, Any]:
-    rows: list[dict[str, float | None]] = [{} for _ in models]
-    for _ in range(effort.sweeps):
-        for row, model in zip(rows, models, strict=True):
-            say(f"times: {model.name}, {model.nv} degrees of freedom")
-            for name, time in race(model, runners(model), effort.rounds, effort.seconds).items():
-                before = row.get(name)
-                row[name] = time if before is None or time is None else min(before, time)
-    names = {name: None for row in rows for name in row}
-    found = {name: [row.get(name) for row in rows] for name in names}
-    dof = [model.nv for model in models]
-    crossovers = {name: crossover(dof, found["unit_vector"], line) for name, line in found.items() if "work" in name}
-    return {
-        "links": [len(model.bodies) for model in models], "dof": dof, "seconds": found,
-        "crossovers": crossovers,
-    }  # fmt: skip
+    def times(k: int) -> dict[str, float | None]:
+        say(f"times: {models[k].name}, {models[k].nv} degrees of freedom")
+        return race(models[k], runners(models[k]), effort.rounds, effort.seconds)
+
+    dof, seconds = [model.nv for model in models], sweep(len(models), effort, times)
+    crossovers = {m: crossover(dof, seconds["unit_vector"], line) for m, line in seconds.items() if "work" in m}
+    links = [len(model.bodies) for model in models]
+    return {"links": links, "dof": dof, "seconds": seconds, "crossovers": crossovers}

@@ -21,6 +21,7 @@ from linkwork.simulation.arguments import (
     per_dof,
     steps_over,
     warn_of_no_effort,
+    wrong_rows,
 )
 
 OVER_TIME = ("tau", "q_target", "v_target", "f_ext")
@@ -93,6 +94,23 @@ def check_over_time(model: Model, parts: dict[str, Array]) -> None:
             if name == "f_ext":
                 array = array.reshape((*array.shape[:-1], len(model.bodies), 6))
             check_finite(model, name, STEP_PARTS[name], array)
+
+
+def of_one_motion(model: Model, parts: Mapping[str, Array], steps: int) -> dict[str, Array]:
+    """Copies of the parts of one motion, each (1, steps, or one more for the final state; numbers)."""
+    for name, array in parts.items():
+        one = "nbodies, 6" if name == "f_ext" else f"{array.shape[-1]}"
+        if array.ndim > 2 or (name not in OVER_TIME and len(array) > 1):
+            more = f", the same at all times, or ({steps}, {one}), a row for each step" if name in OVER_TIME else ""
+            given = array.shape if name in OVER_TIME else (*array.shape[:-2], array.shape[-1])
+            raise ArgumentError(f"{name} must have shape ({one},){more}, but has shape {given}")
+        if len(array) not in (1, steps, steps + 1):
+            raise wrong_rows(name, len(array), steps)
+    check_over_time(model, dict(parts))
+    copies = {name: np.array(array, order="C") for name, array in parts.items()}
+    if "f_ext" in copies:
+        copies["f_ext"] = copies["f_ext"].reshape(-1, len(model.bodies), 6)
+    return copies
 
 
 def broadcast(batch: tuple[int, ...], parts: dict[str, Array]) -> tuple[int, ...]:

@@ -1,0 +1,85 @@
+"""The arguments of a step, checked in one place for ``lw.simulate``, ``lw.rollout`` and ``lw.linearise``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arguments import choice, not_negative, once, positive, switch
+from linkwork.engine.plans import MOST_BODIES
+from linkwork.errors import ArgumentError
+from linkwork.model.all_contacts import as_contacts
+from linkwork.model.constraints import as_constraints
+from linkwork.model.model import Model
+from linkwork.simulation.arguments import friction_of
+from linkwork.simulation.laws import as_law
+from linkwork.simulation.step import Step
+from linkwork.simulation.stops import held_joints
+
+FRICTION_LAWS = ("stiction", "smoothed")
+
+
+def step_of(
+    model: Model,
+    dt: float,
+    *,
+    integrator: str,
+    friction_law: str,
+    friction: bool | ArrayLike,
+    torque: Any,
+    constraints: Any,
+    stabilisation: Any,
+    proximal: Any,
+    joint_limits: Any,
+    contacts: Any,
+    cost: Any = None,
+    load: Any = None,
+    contact_forces: bool = False,
+) -> tuple[Step, bool | ArrayLike]:
+    """The step, without the parameters of the mechanism that are data; and the friction (..., nv) that is a part of it,
+    rather than a property of the joints or a row of the contact problem.
+    """
+    choice("friction_law", friction_law, FRICTION_LAWS)
+    stopped, smoothed = switch("joint_limits", joint_limits), friction_law == "smoothed"
+    rough = contacts is not None and switch("friction", friction, " beside contacts, where it is the model's")
+    stuck = np.zeros(model.nv)
+    if contacts is None and not smoothed:
+        stuck = friction_of(model, friction)
+        if stuck.ndim > 1:
+            raise ArgumentError(
+                f"friction of friction_law='stiction' is the same for all trajectories, ({model.nv},), but has shape "
+                f"{stuck.shape}; friction_law='smoothed' takes one for each"
+            )
+    elif contacts is None and integrator != "semi_implicit_euler" and once(friction_of(model, friction)).any():
+        raise ArgumentError(
+            "friction_law='smoothed' takes integrator='semi_implicit_euler', which evaluates it at the end of a step; "
+            "pass friction_law='stiction', or friction=False"
+        )
+    step = Step(
+        model,
+        integrator,
+        None if torque is None else as_law(model, "torque", torque, (model.nv,)),
+        load,
+        None if cost is None else as_law(model, "cost", cost, (), ("tau",)),
+        model.constraints if constraints is None else as_constraints(constraints),
+        10.0 * dt if stabilisation is None else positive("stabilisation", stabilisation),
+        not_negative("proximal", proximal),
+        tuple(held_joints(model, stuck.tolist(), stopped and contacts is None)),
+        None if contacts is None else as_contacts(contacts),
+        rough,
+        contact_forces,
+    )
+    step.touching  # noqa: B018  # raises an error for invalid contacts
+    return step, friction if smoothed and contacts is None else False
+
+
+def check_small(step: Step) -> None:
+    """An error if the mechanism has too many bodies for stops and stiction in code."""
+    bodies = len(step.model.bodies)
+    if step.joints and bodies > MOST_BODIES:
+        raise ArgumentError(
+            f"a rollout takes joint_limits and friction_law='stiction' for up to {MOST_BODIES} bodies; model "
+            f"{step.model.name!r} has {bodies}. lw.simulate takes any number"
+        )
