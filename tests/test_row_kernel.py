@@ -18,8 +18,8 @@ from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.sparing import Spared
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import Operand, Program
-from linkwork.engine.run.memory import address, aligned
 from linkwork.engine.mode import form
+from linkwork.engine.run.memory import address, aligned
 from strategies import Array, pool, state_of
 
 LANES = [(None, 8), (None, 4), (jit.BASELINE, 2), (jit.BASELINE, 4)]
