@@ -27,7 +27,7 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.algorithms.fewest_operations import fewest_operations_on
-from linkwork.engine.plans.planner import MOST_BODIES
+from linkwork.engine.plans import looped
 from linkwork.engine.run.threads import cores
 from linkwork.files import write_text
 from linkwork.model import Frame, Model
@@ -60,7 +60,7 @@ def robots() -> Iterator[tuple[str, Model]]:
         except lw.LinkworkError:
             continue
         joints = tuple((body.parent, body.joint.kind()) for body in model.bodies)
-        if 1 < len(model.bodies) <= MOST_BODIES and joints not in seen:
+        if len(model.bodies) > 1 and not looped(model) and joints not in seen:
             seen.add(joints)
             yield path.stem, model
             if len(ends(model)) >= 4:

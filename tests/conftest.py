@@ -19,7 +19,6 @@ from hypothesis import HealthCheck, settings
 import linkwork
 from linkwork.engine.code.cache import obstacle
 from linkwork.engine.emit import builtin
-from linkwork.engine.mode import form
 from strategies import FORMS
 
 SOURCE = Path(linkwork.__file__).parent
@@ -38,7 +37,7 @@ settings.load_profile("linkwork")
 
 @pytest.fixture(params=FORMS)
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    with form(request.param):
+    with linkwork.form(request.param):
         yield request.param
 
 

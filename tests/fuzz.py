@@ -40,7 +40,6 @@ from typing import Any
 import numpy as np
 
 import linkwork as lw
-from linkwork.engine.mode import form
 from linkwork.errors import LinkworkError, LinkworkWarning
 from linkwork.spatial import Transform
 
@@ -393,6 +392,7 @@ LEFT_OUT = {
     **dict.fromkeys(("compile", "jvp", "vjp", "jacobian_of"), "takes a function; see OPERATIONS, test_compile.py"),
     "evaluate": "takes any scalars, which it never looks at; see test_scalars.py",
     "interpreted": "takes nothing",
+    "form": "does nothing until it is entered; tests/test_plans.py names wrong forms",
     "get_threads": "takes nothing",
     "system_check": "takes nothing",
 }
@@ -476,7 +476,7 @@ def shapes(result: Any) -> list[tuple[int, ...]]:
 def usual_shapes(name: str) -> list[tuple[int, ...]]:
     """The shapes that a callable returns for its valid arguments."""
     target = next(target for target in targets() if target.name == name)
-    with form("interpreted"):
+    with lw.interpreted():
         return shapes(target.get()(**{name: valid() for name, valid in target.arguments.items()}))
 
 
@@ -904,7 +904,7 @@ def outcome(call: Call) -> str:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("error" if call.strict else "always")
         try:
-            with form(call.form):
+            with lw.form(call.form):
                 function = call.target.get()
                 result = function(**arguments)
                 bad = unsound(result) or misshapen(call, result)
@@ -1068,7 +1068,7 @@ def main() -> int:
         call = plan.call(options.only)
         print(call)  # noqa: T201
         enter_folder()
-        with form(call.form):
+        with lw.form(call.form):
             result = call.target.get()(**call.arguments())
             for use in (use for cls, use in USES if isinstance(result, cls)):
                 result = use(result)

@@ -18,7 +18,6 @@ from linkwork.arguments import finite, integer, memory_for, one_or_each, real, s
 from linkwork.engine import mode
 from linkwork.engine.code import jit
 from linkwork.engine.emit import builtin
-from linkwork.engine.mode import form
 from linkwork.errors import shown
 from linkwork.progress import Bar
 from linkwork.spatial import Transform
@@ -197,9 +196,9 @@ def test_masked_numbers_are_refused_and_a_mask_that_hides_nothing_is_fine() -> N
 
 def test_compiled_code_does_not_look_behind_a_mask(monkeypatch: pytest.MonkeyPatch) -> None:
     """One state of plain arrays goes to machine code by its buffer, and a masked array has one."""
-    from linkwork.engine.mode import forced, form
+    from linkwork.engine.mode import forced
 
-    with form("auto"):
+    with lw.form("auto"):
         q = np.array([0.3])
         bits = lw.mass_matrix(ROD, q).tobytes()
     monkeypatch.setattr(forced, "value", 0)  # builtins serve calls that nobody has forced
@@ -334,7 +333,7 @@ def test_numbers_at_the_edge_of_floats_are_told_without_a_warning_of_numpys() ->
 
 
 def test_a_masked_number_in_a_list_is_refused_by_compiled_code_too() -> None:
-    with form("auto"):
+    with lw.form("auto"):
         lw.energy(ROD, [0.1], [0.2])
         for _ in range(2):
             with pytest.raises(lw.ArgumentError, match="q has masked numbers"):

@@ -20,7 +20,7 @@ from linkwork.engine.ir.evaluator import run
 from linkwork.engine.ir.verifier import verify
 from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.plans.levelled import ByLevels
-from linkwork.engine.trace.interpreter import evaluate
+from linkwork.inside import evaluate
 from linkwork.model import Model
 from linkwork.model.assembly import assembly_of
 from linkwork_lab.reproduce.closed_chains.ladders import comb, ladder, star

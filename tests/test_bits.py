@@ -11,12 +11,11 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.code import jit
-from linkwork.engine.mode import form as engine_form
 from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.plans.plan import Compiled
 from linkwork.engine.run import threads as run_threads
 from linkwork.engine.spaces import SPACES
-from linkwork.engine.trace.interpreter import evaluate
+from linkwork.inside import evaluate
 from linkwork.model import Model
 from programs import arguments_of, bits
 from strategies import FAMILIES, Array, State, pool_to_compile, random_tree, state_of
@@ -109,7 +108,7 @@ def test_one_argument_for_all_states_has_the_same_bits(form: str, threads: int) 
     model = mechanism()
     with lw.interpreted():
         wanted = lw.inverse_dynamics(model, state.q[3], state.v, state.a[5])
-    with engine_form(form):
+    with lw.form(form):
         assert np.array_equal(lw.inverse_dynamics(model, state.q[3], state.v, state.a[5]), wanted)
         for k in range(5):
             assert np.array_equal(lw.inverse_dynamics(model, state.q[3], state.v[k], state.a[5]), wanted[k])

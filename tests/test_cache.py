@@ -20,7 +20,6 @@ import linkwork as lw
 from linkwork import cli
 from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.code import cache, fingerprint, jit, linker, loader
-from linkwork.engine.mode import form as engine_form
 from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.plans.plan import Compiled
 from linkwork.joints import Joint, Revolute
@@ -604,9 +603,9 @@ def test_joints_without_a_file_and_with_hidden_parameters_get_their_own_code(for
     exec(JOINT, scope)
     for size in (0.2, 0.5, 0.2):
         model = arm(joint=scope["make"](size))  # type: ignore[operator]
-        with engine_form("interpreted"):
+        with lw.interpreted():
             expected = lw.mass_matrix(model, [0.3])
-        with engine_form(form):
+        with lw.form(form):
             assert np.array_equal(lw.mass_matrix(model, [0.3]), expected)
 
 

@@ -355,7 +355,7 @@ def test_processes_of_a_pool_compute_the_same(method: str) -> None:
 def test_a_pickled_model_carries_no_code() -> None:
     lw.mass_matrix(MODEL, ONE.q)
     copy: Model = pickle.loads(pickle.dumps(MODEL))
-    assert copy == MODEL and "_memo" not in copy.__dict__
+    assert copy == MODEL and "_own_memo" not in copy.__dict__
     assert np.array_equal(lw.mass_matrix(copy, ONE.q), lw.mass_matrix(MODEL, ONE.q))
 
 

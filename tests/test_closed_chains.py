@@ -20,7 +20,7 @@ import linkwork as lw
 from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, closing
 from linkwork.engine.plans import Task, plan_for
-from linkwork.engine.trace.interpreter import evaluate
+from linkwork.inside import evaluate
 from linkwork.model import Frame, Model
 from linkwork.model.loops import loops_of
 from linkwork.spatial import Mat3, Transform

@@ -21,6 +21,7 @@ from linkwork.cli.count import counted
 from linkwork.compiled import compiled_function
 from linkwork.engine.ir.program import same
 from linkwork.engine.plans import plan_for_trace
+from linkwork.inside import costs
 from strategies import close
 
 ARM = lw.mechanisms.serial_chain(3)
@@ -578,17 +579,17 @@ def test_a_law_for_another_model_is_refused() -> None:
         lw.compile(lambda q: lw.gravity_torques(ARM, q), q=7)
 
 
-def test_a_trace_too_large_runs_by_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("linkwork.engine.plans.traced.MOST_INSTRUCTIONS", 10)
+def test_a_trace_too_large_runs_by_the_interpreter() -> None:
     made = lw.compile(lambda x: np.cumsum(x * x + 1.0), x=20)
-    with pytest.warns(lw.LinkworkWarning, match=r"has \d+ instructions, more than .* by the interpreter") as warned:
+    match = r"has \d+ instructions, more than .* by the interpreter"
+    with costs(traced=10), pytest.warns(lw.LinkworkWarning, match=match) as warned:
         found = made(np.ones((3, 20)))
     assert [each.filename for each in warned] == [__file__]
     assert np.array_equal(found[0], 2.0 * np.arange(1, 21))
 
 
-def test_a_trace_that_grows_too_large_says_so_before_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("linkwork.compiled.tracing._LONG", 100)
+@costs(traced=20)
+def test_a_trace_that_grows_too_large_says_so_before_it_ends() -> None:
     lengths: list[int] = []
 
     def law(x: Any) -> Any:
@@ -605,11 +606,10 @@ def test_a_trace_that_grows_too_large_says_so_before_it_ends(monkeypatch: pytest
 
 
 def test_a_program_that_is_too_long_as_it_stands_is_not_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("linkwork.engine.plans.traced.MOST_INSTRUCTIONS", 10)
     monkeypatch.setattr("linkwork.engine.trace.replay.expanded", None)
     monkeypatch.setattr("linkwork.engine.code.fingerprint.of_program", None)
     made = lw.compile(lambda x: np.cumsum(np.sin(x)), x=20)
-    with pytest.warns(lw.LinkworkWarning, match="has 79 instructions"):
+    with costs(traced=10), pytest.warns(lw.LinkworkWarning, match="has 79 instructions"):
         assert np.array_equal(made(np.zeros(20)), np.zeros(20))
 
 

@@ -10,8 +10,7 @@ import pinocchio as pin
 import pytest
 
 import linkwork as lw
-from linkwork.dynamics import constrained_derivatives
-from linkwork.engine.mode import form
+from linkwork.inside import costs
 from strategies import Array, close
 from test_pinocchio import make
 
@@ -105,7 +104,7 @@ def test_one_kernel_joined_kernels_and_batches_agree() -> None:
     tau, constraints = np.array([0.3, -0.2, 0.1]), [lw.PointOnPlane("tip", placement=OFF)]
     with lw.interpreted():
         plain = lw.constrained_dynamics_derivatives(arm, q[0], v[0], tau, constraints, None, 0.1)
-    with form("rolled"):
+    with lw.form("looped"):
         joined = lw.constrained_dynamics_derivatives(arm, q, v, tau, constraints, None, 0.1)
     kernel = lw.constrained_dynamics_derivatives(arm, q, v, tau, constraints, None, 0.1)
     for one, two, three in zip(plain, joined, kernel, strict=True):
@@ -117,14 +116,14 @@ def test_one_kernel_joined_kernels_and_batches_agree() -> None:
     assert all(x is y and np.array_equal(x, z) for x, y, z in zip(again, out, plain, strict=True))
 
 
-def test_the_kernels_of_a_larger_tree_agree_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+@costs(derived_whole=0)
+def test_the_kernels_of_a_larger_tree_agree_with_one() -> None:
     """However they are called: one state or many, with arrays of other kinds, in place."""
-    monkeypatch.setattr(constrained_derivatives, "MOST_WHOLE", 0)
     arm = lw.mechanisms.serial_chain(3)
     q, v = lw.random_state(arm, 0, shape=(2, 3))
     tau, loads, plane = np.array([0.3, -0.2, 0.1]), np.ones((3, 3, 6)), lw.PointOnPlane("tip", placement=OFF)
     for rest in ((), (loads, 0.1)):
-        with form("rolled"):
+        with lw.form("looped"):
             joined = lw.constrained_dynamics_derivatives(arm, q, v, tau, plane, *rest)
         for _ in range(2):  # by Python's checks, and then by code's
             found = lw.constrained_dynamics_derivatives(arm, q, v, tau, plane, *rest)

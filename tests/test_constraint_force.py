@@ -17,8 +17,7 @@ from linkwork.algorithms import ALGORITHMS, CHAIN_METHODS, Algorithm
 from linkwork.algorithms.constraint_force import constraint_force, joined_motion
 from linkwork.algorithms.cyclic_reduction import cyclic_reduction
 from linkwork.algorithms.parallel_prefix import parallel_prefix
-from linkwork.engine.mode import form
-from linkwork.engine.trace.interpreter import evaluate
+from linkwork.inside import evaluate
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical
 from linkwork.model import Model
 from linkwork.model.tree import Tree
@@ -138,7 +137,7 @@ def test_compiled_code_gives_the_same_bits_and_long_chains_are_interpreted() -> 
         with lw.interpreted():
             expected = lw.forward_dynamics(model, s.q, s.v, s.tau, s.f_ext, method=method)
         for name in ("specialised", "rolled", "auto"):
-            with form(name):
+            with lw.form(name):
                 found = lw.forward_dynamics(model, s.q, s.v, s.tau, s.f_ext, method=method)
             assert (found == expected).all(), (method, name)
     long = lw.mechanisms.serial_chain(51)

@@ -12,12 +12,10 @@ import pinocchio as pin
 import pytest
 
 import linkwork as lw
-from linkwork.compiled import tracing
 from linkwork.dynamics import constrained_derivatives, impacts
-from linkwork.dynamics import held as held_frames
 from linkwork.dynamics.constraint_solvers import JoinedSolver
 from linkwork.dynamics.held import HeldBy, held_by
-from linkwork.engine.plans import traced
+from linkwork.inside import costs
 from linkwork.model import Body, Limits, Model
 from linkwork.spatial import Inertia, Mat3, Sym3, Transform, Vec3
 from strategies import Array, close
@@ -463,10 +461,9 @@ def test_constrained_dynamics_inside_a_compiled_function() -> None:
 
 @pytest.mark.parametrize("method", ["articulated_body", "virtual_work"])
 def test_redundant_constraints_of_many_bodies_have_the_same_bits_in_any_batch(
-    method: str, monkeypatch: pytest.MonkeyPatch
+    method: str,
 ) -> None:
     """Each state iterates until it has converged itself, independently of others."""
-    monkeypatch.setattr(held_frames, "MOST_BODIES", 0)
     model = lw.mechanisms.serial_chain(4)
     q, v, tau = np.random.default_rng(0).normal(size=(3, 5, 4))
     twice = [lw.Ball.at(model, q[0], "tip"), lw.PointOnPlane.at(model, q[0], "tip", normal="x")]
@@ -474,7 +471,7 @@ def test_redundant_constraints_of_many_bodies_have_the_same_bits_in_any_batch(
     def found(*state: Array) -> tuple[Array, Array]:
         return lw.constrained_dynamics(model, *state, twice, stabilisation=0.1, proximal=1e-3, method=method)
 
-    with lw.interpreted():
+    with lw.form("looped"), lw.interpreted():
         a, wrenches = found(q, v, tau)
         for k in range(len(q)):
             alone = found(q[k], v[k], tau[k])
@@ -564,16 +561,14 @@ def test_constraints_of_any_number_are_one_kernel() -> None:
         np.testing.assert_array_equal(lw.impact(model, q, v, couplings)[0], found[0][0])
 
 
-def test_a_kernel_that_would_be_too_long_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_would_be_too_long_is_not_made() -> None:
     """Without a warning: NumPy joins shorter ones."""
-    monkeypatch.setattr(traced, "MOST_INSTRUCTIONS", 100)
-    monkeypatch.setattr(tracing, "MOST_INSTRUCTIONS", 100)
     model, couplings = gears(3)
     q, v = lw.random_state(model, 0, 2)
     with lw.interpreted():
-        found = lw.impact(model, q, v, couplings)[0]
-        assert not any(law.fits for law in held_by(model, couplings).laws.values())
-        monkeypatch.undo()
+        with costs(traced=100):
+            found = lw.impact(model, q, v, couplings)[0]
+            assert not any(law.fits for law in held_by(model, couplings).laws.values())
         model, couplings = gears(3)
         np.testing.assert_allclose(lw.impact(model, q, v, couplings)[0], found, rtol=0, atol=1e-12)
 

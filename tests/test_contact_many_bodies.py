@@ -15,7 +15,6 @@ import linkwork as lw
 from linkwork.algorithms import SUPPORTED
 from linkwork.dynamics.call import call
 from linkwork.dynamics.contact.many_bodies import ManyBodies
-from linkwork.engine.mode import form
 from strategies import Array
 from test_contact import OPTIONS, ours, scene, theirs
 
@@ -168,7 +167,7 @@ def test_what_is_held_softly_moves_as_its_matrix_says() -> None:
     np.testing.assert_allclose(p, np.linalg.solve(H, tau + np.einsum("kai,ka->i", J, f) - M @ y), rtol=1e-9)
     np.testing.assert_allclose(P, J @ p, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(energies, [y @ M @ y, y @ M @ p, p @ M @ p], rtol=1e-11)
-    with form("rolled"):
+    with lw.form("looped"):
         found = call(SUPPORTED, model, values, asked)
     assert all((x == z).all() for x, z in zip(found, [p, P, *energies], strict=True))
 

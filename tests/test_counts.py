@@ -10,6 +10,7 @@ import pytest
 import linkwork as lw
 from linkwork import cli
 from linkwork.cli.count import COUNTED, counted
+from linkwork.inside import costs
 
 MECHANISMS = [
     *("pendulum", "double_pendulum", "free_box", "serial_30dof", "branched_30dof", "humanoid"),
@@ -71,10 +72,8 @@ def test_count_takes_methods_and_a_frame_and_gives_json(capsys: pytest.CaptureFi
     assert data["counts"]["jacobian/world"] == expected and data["not_counted"] == []
 
 
-def test_count_leaves_out_what_grows_too_fast_and_says_so(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("linkwork.cli.count.MOST_BODIES_SQUARED", 6)  # 60 bodies take long
+@costs(listed_matrices=6)  # 60 bodies take long
+def test_count_leaves_out_what_grows_too_fast_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["count", "serial_chain:7"]) == 0
     *_, last = capsys.readouterr().out.splitlines()
     assert last.startswith("Not counted for 7 bodies") and "mass_matrix" in last and "composite_body" in last

@@ -18,10 +18,9 @@ import linkwork as lw
 from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, REFERENCES, pulling_back
 from linkwork.cli.count import counted
-from linkwork.engine.mode import form
 from linkwork.engine.plans import Task, plan_for
-from linkwork.engine.trace.interpreter import evaluate
 from linkwork.engine.trace.tables import tables_of
+from linkwork.inside import evaluate
 from linkwork.joints import Joint, Prismatic, Revolute, Spherical
 from linkwork.model import Model
 from linkwork.spatial import Columns, Coordinates, Motion, Quaternion, Subspace, Transform, Vec3, quaternion_exp
@@ -129,7 +128,7 @@ def states() -> tuple[State, ...]:
 
 @pytest.mark.parametrize("number", range(len(pool()) + 10))
 def test_products_are_those_of_the_matrices(number: int) -> None:
-    with form("interpreted"):
+    with lw.interpreted():
         s = states()[number]
         model, everything = s.model, ("f_ext", "parameters")
 
@@ -178,7 +177,7 @@ def loads_at(s: State, a: Array) -> Array:
 
 @pytest.mark.parametrize("number", range(len(pool()) + 10))
 def test_laws_of_derivatives(number: int) -> None:
-    with form("interpreted"):
+    with lw.interpreted():
         s = states()[number]
         model = s.model
         _, dv, M = lw.inverse_dynamics_derivatives(model, s.q, s.v, s.a, s.f_ext)
@@ -225,7 +224,7 @@ def test_what_is_zero_by_structure_is_zero() -> None:
             i = model.bodies[i].parent - 1
         assert i == -1 and body.name
     s = state_of(model, 1)
-    with form("interpreted"):
+    with lw.interpreted():
         for matrix in lw.inverse_dynamics_derivatives(model, s.q, s.v, s.a, s.f_ext):
             assert not matrix[~related].any() and matrix[related].any()
         assert not lw.torque_regressor(model, s.q, s.v, s.a)[~behind].any()
@@ -237,7 +236,7 @@ def test_a_free_root_may_be_anywhere() -> None:
     s = state_of(model, 4)
     far = s.q.copy()
     far[:3] += 1e9
-    with form("interpreted"):
+    with lw.interpreted():
         for near, there in zip(
             lw.inverse_dynamics_derivatives(model, s.q, s.v, s.a),
             lw.inverse_dynamics_derivatives(model, far, s.v, s.a),
@@ -252,7 +251,7 @@ def test_any_choice_of_arguments_has_the_same_bits_in_every_form(wrt: tuple[str,
     s = state_of(model, 5, (3,))
     arguments = [s.q, s.v, s.tau, s.weights, s.f_ext.reshape(3, -1)]
     algorithm = pulling_back("forward_dynamics_vjp", wrt)
-    with form("interpreted"):
+    with lw.interpreted():
         expected = lw.forward_dynamics_vjp(model, s.q, s.v, s.tau, s.weights, s.f_ext, wrt)
     whole = dict(
         zip(("q", "v", "tau"), lw.forward_dynamics_vjp(model, s.q, s.v, s.tau, s.weights, s.f_ext), strict=True)
@@ -286,9 +285,9 @@ def test_rows_that_are_found_side_by_side_have_the_bits_of_single_ones(joints: t
         (partial(lw.linearise, dt=0.01), (s.q, s.v, s.tau)),
     ]
     for function, arguments in functions:
-        with form("interpreted"):
-            expected = function(model, *arguments)
-        with form("rolled"):
+        with lw.form("looped"):
+            with lw.interpreted():
+                expected = function(model, *arguments)
             batch, one = function(model, *arguments), function(model, *(x[2] for x in arguments))
         for each, alone, numbers in zip(batch, one, expected, strict=True):
             assert np.array_equal(each, numbers) and np.array_equal(alone, numbers[2])
@@ -297,7 +296,7 @@ def test_rows_that_are_found_side_by_side_have_the_bits_of_single_ones(joints: t
 def test_forces_that_are_left_out_are_zero() -> None:
     model, s = few_kinds(), state_of(few_kinds(), 2)
     none = 0.0 * s.f_ext
-    with form("interpreted"):
+    with lw.interpreted():
         expected = lw.inverse_dynamics_jvp(model, s.q, s.v, s.a, s.dq, 0 * s.v, 0 * s.v, none, s.df_ext)
         assert np.array_equal(lw.inverse_dynamics_jvp(model, s.q, s.v, s.a, s.dq, df_ext=s.df_ext), expected)
         expected = lw.inverse_dynamics_jvp(model, s.q, s.v, s.a, s.dq, 0 * s.v, 0 * s.v, s.f_ext, none)
@@ -309,7 +308,7 @@ def test_points_ask_for_some_of_the_rows() -> None:
     s = state_of(model, 6)
     point = lw.Point(model.frame_names[-2], (0.1, 0.2, 0.3), "rotation")
     whole = lw.Point(point.frame, point.offset)
-    with form("interpreted"):
+    with lw.interpreted():
         found = lw.frame_acceleration_derivatives(model, s.q, s.v, s.a, [point])
         every = lw.frame_acceleration_derivatives(model, s.q, s.v, s.a, [whole])
     assert all(np.array_equal(x, y[3:]) for x, y in zip(found, every, strict=True))
@@ -357,7 +356,7 @@ def test_a_joint_without_inertia_is_named() -> None:
     builder.add_body("arm", joint=lw.joints.Revolute("z"), mass=1.0, com=(0.5, 0.0, 0.0))
     builder.add_body("ghost", "arm", lw.joints.Revolute("x"))
     model = builder.build()
-    with form("interpreted"):
+    with lw.interpreted():
         for function in (lw.forward_dynamics_derivatives, lw.forward_dynamics_jvp):
             with pytest.raises(lw.SingularError, match="joint_ghost"):
                 function(model, [0.1, 0.2], [0.0, 0.0], [0.0, 0.0])

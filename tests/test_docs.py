@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import linkwork as lw
 import robots
 from linkwork import cli
-from linkwork.engine.mode import form
 from linkwork_lab import reproduce
 from linkwork_lab.bench import pages
 
@@ -84,7 +84,11 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(
     for part in PARTS.finditer(text):
         # many functions of robots, each once: code would take longer to make
         short = library or path.stem in ("day", "dynamics") or MANY in (part["code"] or "")
-        with warnings.catch_warnings(), np.printoptions(**printing), form("interpreted") if short else nullcontext():
+        with (
+            warnings.catch_warnings(),
+            np.printoptions(**printing),
+            lw.interpreted() if short else nullcontext(),
+        ):
             warnings.simplefilter("error")
             if part["code"]:
                 exec(compile(part["code"], name(path), "exec"), names)

@@ -24,9 +24,9 @@ from linkwork.engine.plans import Task
 from linkwork.engine.plans.rolled import Rolled, laid_out
 from linkwork.engine.plans.specialised import specialised_program as specialise
 from linkwork.engine.spaces import SPACES
-from linkwork.engine.trace.interpreter import evaluate
 from linkwork.engine.trace.rolled import roll
 from linkwork.engine.trace.tracer import Tracer
+from linkwork.inside import evaluate
 from linkwork.model import Model
 from linkwork.spatial import LARGEST_ANGLE, atan2, elementary, sin_cos, sqrt, where_less
 from programs import arguments_of, bits, evaluated, machine

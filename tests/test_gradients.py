@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Iterator
 from typing import Any
 
 import mpmath
@@ -11,16 +11,13 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import linearising
-from linkwork.dynamics import held
 from linkwork.dynamics.held import held_by
-from linkwork.engine.plans import Task, planner
+from linkwork.engine.plans import Task
 from linkwork.engine.plans.chain import Chain
-from linkwork.engine.trace.interpreter import evaluate
-from linkwork.simulation.rollouts import gradients, steps
+from linkwork.inside import costs, evaluate
+from linkwork.simulation.rollouts import gradients
 from programs import evaluated
 from strategies import Array, close
-
-linearise_module = import_module("linkwork.simulation.rollouts.linearise")  # the package has a function of that name
 
 CHAIN = lw.mechanisms.serial_chain(3)
 LAW = lw.compile(lambda t, q, v, g: -g * v - 0.5 * q, t=(), q=3, v=3, g=3)
@@ -65,12 +62,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-MANY = "linkwork.simulation.rollouts.linearise._MOST_WHOLE"
-"""Where a step of many joints begins."""
+@pytest.fixture
+def few_whole(most: int) -> Iterator[None]:
+    """A step is one kernel up to so many degrees of freedom."""
+    with costs(linearised_whole=most):
+        yield
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_a_step_is_linearised(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_is_linearised(name: str) -> None:
     q, v, tau = np.random.default_rng(0).normal(size=(3, 3))
     room = np.full((6, 6), np.nan), np.full((6, 3), np.nan)
     found = lw.linearise(CHAIN, q, v, tau, dt=0.01, out=room, **OPTIONS[name])
@@ -79,14 +79,13 @@ def test_a_step_is_linearised(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     close(found.A, A, 1e-8)
     close(found.B, B, 1e-7)
     if name in ("free", "driven", "loaded"):
-        monkeypatch.setattr(MANY, 0)
-        with lw.interpreted():
+        with costs(linearised_whole=0), lw.interpreted():
             as_many = lw.linearise(CHAIN, q, v, tau, dt=0.01, **OPTIONS[name])
         close(as_many.A, found.A, 1e-12)
         close(as_many.B, found.B, 1e-12)
 
 
-def test_a_step_is_linearised_in_the_tangent_space(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_is_linearised_in_the_tangent_space() -> None:
     model = mixed()
     q, v = lw.random_state(model, 1)
     tau = np.random.default_rng(2).normal(size=model.nv)
@@ -97,16 +96,15 @@ def test_a_step_is_linearised_in_the_tangent_space(monkeypatch: pytest.MonkeyPat
     close(A, expected[0], 1e-8)
     close(B, expected[1], 1e-7)
     assert many.A.shape == (2, 2 * model.nv, 2 * model.nv) and np.array_equal(many.A[0], many.A[1])
-    monkeypatch.setattr(MANY, 0)
-    with lw.interpreted():
+    with costs(linearised_whole=0), lw.interpreted():
         as_many = lw.linearise(model, np.stack([q, q]), v, dt=0.02, damping=0.5)
     close(as_many.A, many.A, 1e-12)
     close(as_many.B, many.B, 1e-12)
 
 
 @pytest.mark.parametrize("most", [20, 0])
-def test_a_plain_step_is_linearised_alike_however_it_is_called(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MANY, most)
+@pytest.mark.usefixtures("few_whole")
+def test_a_plain_step_is_linearised_alike_however_it_is_called(most: int) -> None:
     model = lw.mechanisms.serial_chain(2)
     q, v = lw.random_state(model, 1, shape=3)
     tau = np.full(model.nv, 0.5)
@@ -146,8 +144,8 @@ def test_a_plain_step_is_linearised_alike_however_it_is_called(most: int, monkey
 
 
 @pytest.mark.parametrize("most", [20, 0])
+@pytest.mark.usefixtures("few_whole")
 def test_a_driven_step_is_served_with_the_same_bits(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MANY, most)
     model = lw.mechanisms.serial_chain(2)
     q, v = lw.random_state(model, 1, shape=3)
     tau, target, forces = np.full(model.nv, 0.5), np.array([0.3, -0.2]), np.ones((2, 6))
@@ -162,7 +160,9 @@ def test_a_driven_step_is_served_with_the_same_bits(most: int, monkeypatch: pyte
         for given in ((q, v), (q[0], v[0])):
             lw.linearise(model, *given, tau, dt=0.02, **options)
         with monkeypatch.context() as patch:
-            patch.setattr(linearise_module, "asked_of", None)  # what is served asks for nothing more
+            patch.setattr(
+                "linkwork.simulation.rollouts.linearise.asked_of", None
+            )  # what is served asks for nothing more
             many = lw.linearise(model, q, v, tau, dt=0.02, out=lw.Linearised(*map(np.empty_like, expected)), **options)
             one = lw.linearise(model, q[1].tolist(), v[1], tau, dt=0.02, **options)
         for wanted, all_of_them, alone in zip(expected, many, one, strict=True):
@@ -305,20 +305,18 @@ def test_a_gradient_through_a_thousand_steps_is_that_of_50_digits() -> None:
     close(gradients.q, np.array([exact]), 1e-9)
 
 
-def test_steps_with_loops_have_the_same_derivatives(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_with_loops_have_the_same_derivatives() -> None:
     """Through time and of one step: as for mechanisms of many bodies, which are simulated step by step."""
     q, v = np.random.default_rng(3).normal(size=(2, 3))
     tau, kept = np.random.default_rng(4).normal(size=(2, 7, 3)), np.ones((8, 3))
     cost = lw.compile(lambda t, q, v, tau: q @ q + t * (tau @ tau), t=(), q=3, v=3, tau=3)
     found = []
-    for most in (50, 0):
-        for module in (planner, steps, linearise_module):
-            monkeypatch.setattr(module, "MOST_BODIES", most)
-        model = lw.mechanisms.serial_chain(3)
-        law = lw.compile(lambda t, q, v, k, model=model: k * lw.gravity_torques(model, q) + t * v, t=(), q=3, v=3, k=())
-        assert law.has_loops == (most == 0)
-        options: Any = {"dt": 0.02, "damping": 0.1, "torque": law, "parameters": [0.3]}
-        with lw.interpreted():
+    model = lw.mechanisms.serial_chain(3)
+    for form in ("straight", "looped"):
+        with lw.form(form), lw.interpreted():
+            law = lw.compile(lambda t, q, v, k: k * lw.gravity_torques(model, q) + t * v, t=(), q=3, v=3, k=())
+            assert law.has_loops == (form == "looped")
+            options: Any = {"dt": 0.02, "damping": 0.1, "torque": law, "parameters": [0.3]}
             gradients = lw.rollout(model, q, v, tau[0], cost=cost, **options).pullback(q=kept, v=-kept, cost=2.0)
             A, B = lw.linearise(model, np.stack([q, v]), v, tau[0, :1], **options)
         found.append([gradients.q, gradients.v, gradients.parts["tau"], gradients.parameters[0], A, B])
@@ -327,31 +325,26 @@ def test_steps_with_loops_have_the_same_derivatives(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("damping", [0.0, 0.1])
-def test_constrained_steps_with_loops_have_the_same_derivatives(
-    damping: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_constrained_steps_with_loops_have_the_same_derivatives(damping: float) -> None:
     """Damping adds to rotor inertias, which are an argument of code with loops."""
     q, v, tau = np.random.default_rng(3).normal(size=(3, 3))
     found = []
-    for most in (50, 0):
-        for module in (planner, steps, linearise_module, held):
-            monkeypatch.setattr(module, "MOST_BODIES", most)
-        model = lw.mechanisms.serial_chain(3)
-        plane = lw.PointOnPlane.at(model, q, "tip", normal="x")
-        options: Any = {"dt": 0.02, "constraints": plane, "damping": damping}
-        with lw.interpreted():
+    model = lw.mechanisms.serial_chain(3)
+    plane = lw.PointOnPlane.at(model, q, "tip", normal="x")
+    options: Any = {"dt": 0.02, "constraints": plane, "damping": damping}
+    for form in ("straight", "looped"):
+        with lw.form(form), lw.interpreted():
             gradients = lw.rollout(model, q, v, np.stack([tau, v]), **options).pullback(q=np.ones((3, 3)))
             found.append([*lw.linearise(model, q, v, tau, **options), gradients.q, gradients.parts["tau"]])
     for straight, looped in zip(*found, strict=True):
         close(looped, straight, 1e-11)
 
 
-def test_a_constrained_step_that_is_joined_from_parts_can_be_written_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linearise_module, "MOST_WHOLE", 2)
+def test_a_constrained_step_that_is_joined_from_parts_can_be_written_in_place() -> None:
     model = lw.mechanisms.serial_chain(3)
     q, v, tau = np.random.default_rng(3).normal(size=(3, 3))
     options: Any = {"dt": 0.02, "constraints": lw.PointOnPlane.at(model, q, "tip", normal="x")}
-    with lw.interpreted():
+    with costs(derived_whole=2), lw.interpreted():
         first = lw.linearise(model, q, v, tau, **options)
         expected = [array.copy() for array in first]
         again = lw.linearise(model, q, v, tau, out=(first.A, first.B), **options)

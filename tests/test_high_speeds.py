@@ -15,7 +15,7 @@ import linkwork as lw
 from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, FORWARD_DYNAMICS
 from linkwork.engine.plans.task import FAST
-from linkwork.engine.trace.interpreter import evaluate
+from linkwork.inside import evaluate
 from linkwork.joints import Joint, Revolute
 from linkwork.model import Model
 from robots import robot

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from linkwork.algorithms import ALGORITHMS
-from linkwork.engine.trace.interpreter import interpret
 from linkwork.errors import ArgumentError, FormatError, LinkworkWarning, MissingExtraError
 from linkwork.formats import load
 from linkwork.formats.mjcf_parts import BALL, FREE, HINGE, SLIDE, TRANSMISSIONS
+from linkwork.inside import interpret
 from strategies import Array
 
 GEOM = '<geom type="box" size=".1 .2 .3" pos=".05 -.02 .1" euler="10 20 30"/>'

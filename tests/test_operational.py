@@ -19,7 +19,6 @@ from linkwork.algorithms import ALGORITHMS, OPERATIONAL
 from linkwork.algorithms.fewest_operations import fewest_operations
 from linkwork.cli.count import counted
 from linkwork.engine.ir import evaluator
-from linkwork.engine.mode import form
 from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.plans.rolled import Rolled
 from linkwork.model import Frame, Model
@@ -65,7 +64,7 @@ def test_every_method_gives_pinocchios_matrix(name: str, method: str) -> None:
         upper = np.triu(pin.crba(pair.there, data, q))
         return J @ np.linalg.solve(upper + np.triu(upper, 1).T, J.T)
 
-    with form("auto" if name == "ur5" else "interpreted"):  # compiled code has the same bits (test_bits)
+    with lw.form("auto" if name == "ur5" else "interpreted"):  # compiled code has the same bits (test_bits)
         found = lw.operational_inertia_inverse(pair.model, pair.state.q, frames, method)
     close(found, pair.each(inverse), 1e-9)
 

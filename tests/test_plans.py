@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,8 @@ from linkwork.engine.emit import builtin
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.carrying import carried
 from linkwork.engine.function import function
-from linkwork.engine.plans import MOST_BODIES, Task, form_of, plan_for
+from linkwork.engine.mode import current_form
+from linkwork.engine.plans import Task, form_of, looped, plan_for
 from linkwork.engine.plans.plan import Interpreted, Plan
 from linkwork.engine.plans.rolled import OfParts, Rolled
 from linkwork.engine.plans.segmented import Reordered, Segmented
@@ -22,10 +25,11 @@ from linkwork.engine.plans.specialised import Specialised
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace import segmented, tables
 from linkwork.engine.trace.tables import BODIES, FRAMES, JUNCTIONS, packed
+from linkwork.inside import costs
 from linkwork.model import Model
 from linkwork.model.tree import depth_first
 from linkwork_lab.studies import ORIGINAL
-from strategies import pool, state_of
+from strategies import Array, pool, state_of
 
 ROOT = Path(__file__).parent.parent
 
@@ -87,15 +91,13 @@ def test_long_chains_are_interpreted_by_the_text_that_is_compiled() -> None:
 
 
 def test_code_that_would_be_too_long_is_rolled(monkeypatch: pytest.MonkeyPatch) -> None:
-    from linkwork.engine.plans import planner
-
-    monkeypatch.setattr(planner, "MOST_INSTRUCTIONS", 10)
     task = Task(ALGORITHMS["articulated_body"], lw.mechanisms.rope(5))
     monkeypatch.setattr(Specialised, "is_kept", False)
-    assert type(plan_for(task)) is Rolled
-    assert type(plan_for(task, "specialised")) is Specialised
-    monkeypatch.setattr(Specialised, "is_kept", True)
-    assert type(plan_for(task)) is Specialised
+    with costs(straight_alone=10):
+        assert type(plan_for(task)) is Rolled
+        assert type(plan_for(task, "straight")) is Specialised
+        monkeypatch.setattr(Specialised, "is_kept", True)
+        assert type(plan_for(task)) is Specialised
     assert Specialised(task).fits(10_000) and not Specialised(task).fits(1000)  # by its end; not traced so far
 
 
@@ -104,9 +106,9 @@ def test_batches_are_rolled_where_straight_code_is_long(monkeypatch: pytest.Monk
     task = Task(ALGORITHMS["mass_matrix"], CHAIN)
     plan, q = plan_for(task), np.random.default_rng(0).normal(size=(3, 4))
     assert isinstance(plan, Specialised) and plan.for_batches is plan
-    monkeypatch.setattr("linkwork.engine.plans.specialised.MOST_IN_BATCHES", 10)
-    plan = plan_for(task)
-    assert isinstance(plan, Specialised) and type(plan.for_batches) is Rolled
+    with costs(straight_in_batches=10):
+        plan = plan_for(task)
+        assert isinstance(plan, Specialised) and type(plan.for_batches) is Rolled
     (many,), status = plan.run([q], 3)
     assert status == 0 and not plan._codes
     for row, one in zip(many, q, strict=True):
@@ -140,12 +142,12 @@ def test_bodies_that_a_body_carries_are_walked_depth_first() -> None:
 
 
 def test_a_form_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ValueError, match="form must be one of auto, interpreted, specialised, rolled, not 'fast'"):
+    with pytest.raises(ValueError, match="form must be one of auto, interpreted, straight, looped, not 'fast'"):
         form_of(ALGORITHMS["articulated_body"], CHAIN, "fast")
 
 
 def test_every_algorithm_says_which_forms_it_has() -> None:
-    assert MOST_BODIES == 50
+
     for name, algorithm in ALGORITHMS.items():
         assert algorithm.name == name and {*algorithm.forms} <= {"specialised", "rolled", "segmented"}
         assert bool(algorithm.forms) == (name not in (*STUDIES, ORIGINAL.name))
@@ -227,7 +229,7 @@ def test_a_plan_is_made_once_and_kept_with_its_model_alone() -> None:
     s = state_of(model, 1)
     lw.energy(model, s.q, s.v)
     assert ("energy" in model._memo.quick) is builtin.available()
-    assert "_memo" not in pickle.loads(pickle.dumps(model)).__dict__
+    assert "_own_memo" not in pickle.loads(pickle.dumps(model)).__dict__
 
 
 # The page
@@ -241,3 +243,75 @@ def test_the_architecture_names_every_module_of_the_engine() -> None:
     for room in (path for path in engine.iterdir() if path.is_dir() and path.name != "__pycache__"):
         text = (room / "__init__.py").read_text()
         assert f"| `{room.name}` |" in page and "Comes in:" in text and "Goes out:" in text, room.name
+
+
+# Forms on request
+
+
+@pytest.mark.parametrize("name", ["straight", "looped", "interpreted", "auto"])
+def test_a_form_can_be_requested_whatever_the_size(name: str) -> None:
+    """For this thread; afterwards the planner chooses again, and what has been kept for it is served."""
+    plans = {"straight": Specialised, "looped": Rolled, "interpreted": Interpreted, "auto": Specialised}
+    model = lw.mechanisms.serial_chain(4)
+    q, v = lw.random_state(model, 0)
+    expected = lw.inverse_dynamics(model, q, v, v)
+    elsewhere: list[tuple[str, bool]] = []
+    with lw.form(name):
+        assert type(plan_for(Task(ALGORITHMS["inverse_dynamics"], model), current_form())) is plans[name]
+        assert looped(model) == (name == "looped")
+        np.testing.assert_array_equal(lw.inverse_dynamics(model, q, v, v), expected)
+        thread = threading.Thread(target=lambda: elsewhere.append((current_form(), looped(model))))
+        thread.start()
+        thread.join()
+    assert elsewhere == [("auto", False)] and current_form() == "auto" and not looped(model)
+    if name in ("straight", "looped"):
+        assert model._memo.plans.keys().isdisjoint(model._memo.forms[plans[name].__name__.lower()].plans)
+    np.testing.assert_array_equal(lw.inverse_dynamics(model, q, v, v), expected)
+
+
+def test_what_has_been_requested_can_be_interpreted() -> None:
+    plane = lw.PointOnPlane("tip", normal="x")
+    model = lw.mechanisms.serial_chain(4)
+    q, v = lw.random_state(model, 0)
+    with lw.form("looped"):
+        with lw.interpreted():
+            assert current_form() == "interpreted" and looped(model)
+            found = lw.constrained_dynamics(model, q, v, v, plane)[0]
+        assert current_form() == "rolled"
+    with lw.interpreted():
+        assert not looped(model)
+    np.testing.assert_allclose(lw.constrained_dynamics(model, q, v, v, plane)[0], found, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [3, 51])
+def test_forms_hold_for_constraints_contacts_points_and_laws(size: int) -> None:
+    """Straight code of a long chain, looped code of a short one; to rounding the same."""
+    model = lw.mechanisms.rope(size)
+    q, v = lw.random_state(model, 0)
+    point = lw.Point("tip", offset=(0, 0.1, 0), axes="position")  # offsets are arguments of straight code
+    calls: list[Callable[[], Array]] = [
+        lambda: lw.impact(model, q, v, lw.PointOnPlane("tip", normal="x"))[0],
+        lambda: lw.operational_inertia_inverse(model, q, ["tip"]),
+        lambda: lw.forward_dynamics_and_reactions(model, q, v, v)[1],
+        lambda: lw.effective_mass(model, q, point, (1.0, 0.0, 0.0)),
+        lambda: lw.operational_bias(model, q, v, [point])[0],
+        lambda: lw.external_wrench(model, q, {point: (1.0, 2.0, 3.0)}),
+    ]
+    for call in calls:
+        found = []
+        for name in ("straight", "looped", "auto"):
+            with lw.form(name), lw.interpreted():
+                found.append(call())
+        assert np.array_equal(found[2], found[size > 50])
+        np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-8 * abs(found[0]).max())
+
+
+def test_a_wrong_form_and_a_wrong_cost_are_refused() -> None:
+    wrong = "form must be one of auto, interpreted, straight, looped, not 'fast'"
+    with pytest.raises(lw.ArgumentError, match=wrong), lw.form("fast"):
+        pass
+    with pytest.raises(KeyError, match="bodies"), costs(bodies=3):
+        pass
+    with costs(straight=3):
+        assert form_of(ALGORITHMS["articulated_body"], CHAIN) == "rolled"
+    assert form_of(ALGORITHMS["articulated_body"], CHAIN) == "specialised"

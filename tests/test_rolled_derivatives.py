@@ -18,16 +18,16 @@ from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.merge import merge_cases
 from linkwork.engine.ir.program import Block, Loop, Program, calls
 from linkwork.engine.ir.shared_calls import share_calls
-from linkwork.engine.plans import Task, plan_for, planner, stage_words
+from linkwork.engine.plans import Task, plan_for, stage_words
 from linkwork.engine.plans import plan as plan_module
 from linkwork.engine.plans.rolled import Rolled, laid_out
 from linkwork.engine.plans.staged import Staged
 from linkwork.engine.plans.traced import Traced
 from linkwork.engine.run import memory
 from linkwork.engine.trace import pull_loops
-from linkwork.engine.trace.interpreter import evaluate
 from linkwork.engine.trace.overwriting import overwritten
 from linkwork.engine.trace.rolled import roll
+from linkwork.inside import evaluate
 from programs import bits
 from strategies import Array, close
 
@@ -71,18 +71,17 @@ def numbers(x: Any) -> Array:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_loops_have_the_derivatives_of_straight_code(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loops_have_the_derivatives_of_straight_code(name: str) -> None:
     """Forward to the last bit; backward sums are taken in another order."""
     model = FLOATING if name in ("inverse dynamics", "forward dynamics") else TREE
     q, v, a = state(model)
     tangents = np.random.default_rng(5).normal(size=(3, model.nv))
     found = []
-    for most in (50, 0):
-        monkeypatch.setattr(planner, "MOST_BODIES", most)
-        f = lw.compile(partial(FUNCTIONS[name], model), q=(model, "configuration"), v=model.nv, a=model.nv)
-        assert ("call" in f.program.operations) == (most == 0)
-        weights = [np.cos(1.0 + np.arange(np.prod(shape))).reshape(shape) for shape in f.result_shapes]
-        with lw.interpreted():
+    for form in ("straight", "looped"):
+        with lw.form(form), lw.interpreted():
+            f = lw.compile(partial(FUNCTIONS[name], model), q=(model, "configuration"), v=model.nv, a=model.nv)
+            assert ("call" in f.program.operations) == (form == "looped")
+            weights = [np.cos(1.0 + np.arange(np.prod(shape))).reshape(shape) for shape in f.result_shapes]
             found.append((lw.jvp(f)(q, v, a, *tangents), lw.vjp(f)(q, v, a, *weights)))
     ((value, change), (same, gradients)), (of_loops, (values, loop_gradients)) = found
     assert np.array_equal(bits(numbers(of_loops)), bits(numbers((value, change))))

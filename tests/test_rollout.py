@@ -16,9 +16,8 @@ from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, stepping
 from linkwork.cli.count import counted
 from linkwork.engine import rollout as engine_rollout
-from linkwork.engine.mode import form
 from linkwork.engine.run import threads as run_threads
-from linkwork.engine.trace.interpreter import evaluate
+from linkwork.inside import evaluate
 from linkwork_lab.bench.peers.mujoco import mjcf
 from programs import bits
 from robots import robot
@@ -124,7 +123,7 @@ def test_all_forms_threads_and_slices_give_the_same_bits(
     for every in (1, 4, 100):
         for slice_of_time in (0.1, 1e-12):  # all at once, and step by step
             monkeypatch.setattr(engine_rollout, "_SLICE", slice_of_time)
-            with form(which):
+            with lw.form(which):
                 assert_same(lw.rollout(tree(), **driven(tree(), (19,), 11), record=every), expected(every))
 
 

@@ -16,8 +16,7 @@ import linkwork as lw
 from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, FORWARD_DYNAMICS, INVERTING
 from linkwork.dynamics.lost_digits import estimated_error
-from linkwork.engine.mode import form
-from linkwork.engine.trace.interpreter import evaluate
+from linkwork.inside import evaluate
 from linkwork.joints import Cylindrical, Free, Joint, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.model import Model
 from linkwork.model.doubtful import doubtful_joints
@@ -102,7 +101,7 @@ def test_compiled_code_has_the_same_verdict(engine: str, joint: str, methods: li
     axis = unit(rng)
     model = with_tip(rng, Revolute(axis) if joint == "revolute" else Spherical(), 1, False, axis)
     q, v, tau = state(model)
-    with form(engine):
+    with lw.form(engine):
         for method in methods:
             for some in (q, np.stack([q, q, q])):
                 with pytest.raises(lw.SingularError, match="joint 'joint_tip' can move without moving any inertia"):
@@ -183,7 +182,7 @@ def test_side_branches_of_a_long_chain_are_judged() -> None:
         model = on_a_long_chain(limb)
         arguments = state(model)
         for engine in ("interpreted", "auto"):
-            with form(engine), contextlib.nullcontext() if sound else no_inertia("joint_light"):
+            with lw.form(engine), contextlib.nullcontext() if sound else no_inertia("joint_light"):
                 found = lw.forward_dynamics(model, *arguments, method="constraint_force")
         if sound:
             (expected,) = evaluate(ALGORITHMS["articulated_body"], model, [*(x.tolist() for x in arguments), None])
@@ -292,7 +291,7 @@ def test_a_rotation_that_overflows_names_its_joint(joint: Joint) -> None:
         lambda q: lw.difference(model, lw.neutral(model), q),
     )
     for name in ("interpreted", "specialised", "rolled"):
-        with form(name):
+        with lw.form(name):
             there, moved = lw.forward_kinematics(model, q, ["body"]), lw.integrate(model, q, v)
             for length in (1e-100, 1e100, 1e148, 1e151, 1e154, 1e200, 1e307):
                 long = q.copy()

@@ -24,7 +24,7 @@ from linkwork.engine.ir import evaluator, verifier
 from linkwork.engine.plans import Task, in_parallel, plan_for
 from linkwork.engine.plans.segmented import Reordered, Segmented
 from linkwork.engine.run import helper_threads, threads
-from linkwork.engine.trace.interpreter import interpret
+from linkwork.inside import costs, interpret
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical, Universal
 from linkwork.model import Model, segments
 from linkwork.model.segments import SHORTEST, blended, cut, limbs, lined_up
@@ -263,9 +263,9 @@ def in_threads(jobs: Sequence[threading.Thread]) -> None:
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_a_team_does_not_change_a_bit(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@costs(one_thread=0)
+def test_a_team_does_not_change_a_bit(count: int) -> None:
     """Many calls, from several threads at once, each with helper threads that may or may not join in time."""
-    monkeypatch.setattr(in_parallel, "_WORTH_A_TEAM", 1)
     model = chains()["revolute"]
     state, wanted = expected("revolute")
     given = state.q, state.v, state.tau, state.f_ext
@@ -310,9 +310,9 @@ def test_a_call_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(calls) == 2 and np.array_equal(bits(found), bits(wanted[0]))
 
 
+@costs(one_thread=0)
 def test_builtins_ask_helpers_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether these are awake or not, and none of them if one thread is wanted."""
-    monkeypatch.setattr(in_parallel, "_WORTH_A_TEAM", 1)
     model = lw.mechanisms.serial_chain(100)
     q, v, tau = np.random.default_rng(0).normal(size=(3, model.nv))
     call = partial(lw.forward_dynamics, model, q, v, tau, method="constraint_force")
@@ -339,8 +339,8 @@ def test_builtins_ask_helpers_themselves(monkeypatch: pytest.MonkeyPatch) -> Non
         lw.set_threads(None)
 
 
+@costs(one_thread=0)
 def test_helpers_of_a_call_that_is_interrupted_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_parallel, "_WORTH_A_TEAM", 1)
     monkeypatch.setattr(helper_threads, "_helpers", [])
     monkeypatch.setattr(helper_threads, "crew", np.zeros_like(helper_threads.crew))
     model = pickle.loads(pickle.dumps(chains()["revolute"]))  # the same code by a plan of its own, which takes a team
@@ -366,11 +366,11 @@ def test_helpers_of_a_call_that_is_interrupted_come_back(monkeypatch: pytest.Mon
     assert not mailbox[places.JOB] and not mailbox[places.BUSY]
 
 
+@costs(one_thread=0)
 def test_without_more_threads_a_call_does_all_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(in_parallel, "_WORTH_A_TEAM", 1)
     monkeypatch.setattr(helper_threads, "_helpers", [])
     monkeypatch.setattr(threads, "_workers", [])
     monkeypatch.setattr(threading.Thread, "start", refused)

@@ -22,8 +22,7 @@ import pytest
 import linkwork as lw
 from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS
-from linkwork.engine.mode import form
-from linkwork.engine.trace.interpreter import evaluate
+from linkwork.inside import evaluate
 from linkwork.model import Model
 from strategies import ARRAYS, CALLS, FAMILIES, State, pool, pool_to_compile, state_of
 
@@ -47,7 +46,7 @@ def frames_of(model: Model) -> list[str]:
 @cache
 def truth(name: str, algorithm: str) -> tuple[State, list[list[mpmath.mpf]]]:
     model = mechanism(name)
-    with form("interpreted"):
+    with lw.interpreted():
         state = state_of(model, 7)
     given = {"q0": state.q} | {key: getattr(state, key) for key in ARRAYS}
     entry = ALGORITHMS[algorithm]

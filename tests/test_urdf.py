@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from linkwork.algorithms import ALGORITHMS
-from linkwork.engine.trace.interpreter import interpret
 from linkwork.errors import ArgumentError, FormatError, LinkworkWarning
 from linkwork.formats import load
 from linkwork.formats.xml import MAX_DEPTH, Element, parse
+from linkwork.inside import interpret
 from linkwork.joints import Free, Planar, Revolute
 from linkwork.model import Model
 from linkwork.model.constraints import Coupling

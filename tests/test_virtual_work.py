@@ -17,7 +17,7 @@ from linkwork.algorithms import ALGORITHMS, FRAMES, STUDIES, Algorithm
 from linkwork.engine.ir.program import count
 from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.plans.specialised import specialised_program as specialise
-from linkwork.engine.trace.interpreter import evaluate
+from linkwork.inside import evaluate
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical
 from linkwork.model import Model
 from linkwork.spatial import Columns, Mobility, Motion, RigidMobility, Transform

@@ -67,6 +67,7 @@ from linkwork.dynamics.task_space import effective_mass as effective_mass
 from linkwork.dynamics.task_space import null_space_torque as null_space_torque
 from linkwork.dynamics.task_space import operational_bias as operational_bias
 from linkwork.dynamics.task_space import operational_space as operational_space
+from linkwork.engine.mode import form as form
 from linkwork.engine.mode import interpreted as interpreted
 from linkwork.engine.run.threads import get_threads as get_threads
 from linkwork.engine.run.threads import set_threads as set_threads

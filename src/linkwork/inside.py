@@ -21,6 +21,7 @@ from linkwork.dynamics.held import held_by
 from linkwork.engine.code import jit
 from linkwork.engine.ir.program import count
 from linkwork.engine.plans import Plan, Task, form_of, plan_for
+from linkwork.engine.plans.costs import costs
 from linkwork.engine.plans.segmented import Segmented
 from linkwork.engine.plans.specialised import specialised_program
 from linkwork.engine.run.threads import cores
@@ -48,6 +49,7 @@ __all__ = [
     "Walks",
     "alone",
     "cores",
+    "costs",
     "cut",
     "evaluate",
     "flatten",
@@ -124,7 +126,7 @@ def machine_code(
         algorithm: of ``linkwork.algorithms``, or your own.
         model: the mechanism.
         frames: those that the algorithm is about, as ``model.frame(name)`` returns them.
-        form: "specialised" (code for this model), "rolled" (loops; the model in tables), "interpreted", or "auto".
+        form: "straight" (code for this model), "looped" (the model in tables), "interpreted", or "auto" (``lw.form``).
         lanes: states side by side in a vector, 1 or the host's (None).
 
     Returns:
@@ -137,7 +139,7 @@ def machine_code(
         >>> from linkwork.algorithms import ALGORITHMS
         >>> from linkwork.inside import machine_code
         >>> arm = lw.mechanisms.serial_chain(3)
-        >>> code = machine_code(ALGORITHMS["mass_matrix"], arm, form="rolled", lanes=1)
+        >>> code = machine_code(ALGORITHMS["mass_matrix"], arm, form="looped", lanes=1)
         >>> (M,) = code(np.zeros((100, 3)))
         >>> M.shape, bool(np.allclose(M[0].reshape(3, 3), lw.mass_matrix(arm, np.zeros(3))))
         ((100, 9), True)
@@ -239,7 +241,7 @@ def loop_conditions(model: Model, constraints: Sequence[Constraint], q: Array, v
         >>> q, v = lw.random_state(arm, 0)
         >>> pinned = [lw.PointOnPlane("tip", normal="y")]
         >>> frames, conditions = loop_conditions(arm, pinned, q, v)
-        >>> code = machine_code(closing(), arm, frames, form="rolled")
+        >>> code = machine_code(closing(), arm, frames, form="looped")
         >>> a = code(*(x[None] for x in (q, v, 0.0 * v, *conditions)))[0][0]
         >>> bool(np.allclose(a, lw.constrained_dynamics(arm, q, v, 0.0 * v, pinned)[0]))
         True

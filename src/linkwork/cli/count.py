@@ -12,6 +12,7 @@ from rich.table import Table
 from linkwork.algorithms import ALGORITHMS, CHAIN_METHODS, Algorithm
 from linkwork.cli.info import add_model, find
 from linkwork.engine.ir.program import ARITHMETIC
+from linkwork.engine.plans.costs import within
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import UnknownNameError
 from linkwork.inside import operations
@@ -33,8 +34,6 @@ COLUMNS["other"] = tuple(name for name in ARITHMETIC if not any(name in names fo
 COUNTED = {name: entry for name, entry in ALGORITHMS.items() if "rolled" in entry.forms or name in CHAIN_METHODS}
 
 _SQUARED = {"matrix", "full_matrix", "regressor"}
-MOST_BODIES, MOST_BODIES_SQUARED = 2000, 60
-"""Limits on the bodies counted by default: for any algorithm, and for those whose cost grows faster than linearly."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +49,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     for name in options.method or ():
         if name not in COUNTED:
             raise UnknownNameError("algorithm", name, COUNTED, "linkwork")
-    wanted = options.method or [name for name, entry in COUNTED.items() if len(model.bodies) <= _most(entry)]
+    wanted = options.method or [name for name, entry in COUNTED.items() if _is_listed(entry, model)]
     left = [name for name in COUNTED if name not in wanted] if not options.method else []
     counts = {name: counted(COUNTED[name], model, [frame]) for name in wanted}
     if options.json:
@@ -73,9 +72,10 @@ def counted(algorithm: Algorithm, model: Model, frames: Sequence[Frame]) -> dict
     return {**kinds, "total": sum(kinds.values())}
 
 
-def _most(algorithm: Algorithm) -> int:
+def _is_listed(algorithm: Algorithm, model: Model) -> bool:
+    """Whether it is counted by default: not if that takes long, for costs that grow faster than linearly, too."""
     squared = _SQUARED.intersection(algorithm.results) or algorithm.name == "composite_body"
-    return MOST_BODIES_SQUARED if squared else MOST_BODIES
+    return within("listed_matrices" if squared else "listed", len(model.bodies))
 
 
 def _table(counts: dict[str, dict[str, int]]) -> Table:

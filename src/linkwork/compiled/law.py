@@ -12,7 +12,7 @@ from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program
-from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask
+from linkwork.engine.plans import Plan, TracedTask, looped
 from linkwork.engine.run import threads
 from linkwork.engine.trace.isomorphic import branches_of
 from linkwork.errors import TracingError
@@ -54,8 +54,9 @@ def law(
         assert list(shaped) == list(results), (shaped, results)
         return found
 
-    many = len(model.bodies) > MOST_BODIES  # only the program says which code with loops it calls
-    numbers = None if many and not planned else fingerprint.of_model(model, frames)
+    numbers = (
+        None if looped(model) and not planned else fingerprint.of_model(model, frames)
+    )  # its program says what it calls
     identity = None if numbers is None else fingerprint.key(name, numbers, dict(shapes), *what)
     structure = None if len(results) == 1 else (tuple, [None] * len(results))
     seconds = dearer * threads.SECONDS * max(1, len(model.bodies))

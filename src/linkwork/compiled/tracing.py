@@ -14,15 +14,15 @@ from linkwork.compiled.scalars import number
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.passes import eliminate_dead_code
 from linkwork.engine.ir.program import Program
-from linkwork.engine.plans.traced import MOST_INSTRUCTIONS
+from linkwork.engine.plans.costs import most
 from linkwork.engine.trace.tracer import TooLong, Tracer
 from linkwork.errors import LinkworkError, TracingError, excuse, warn_caller, whereabouts
 
 Shape = tuple[int, ...]
 
-_LONG = 5 * MOST_INSTRUCTIONS
-"""Instructions of a trace that takes seconds, dead code included: the user hears of it before it ends."""
-_TOO_LONG = 3 * MOST_INSTRUCTIONS
+_LONG = 5
+"""Times the longest code: the trace takes seconds, dead code included; the user hears of it before it ends."""
+_TOO_LONG = 3
 """The same, of a trace that is not worth ending: less than two thirds of one prove to be of no use."""
 
 
@@ -38,9 +38,9 @@ def trace(
     isomorphic branches of mechanisms get the same instructions, and elementary functions are expanded. It ``warns`` of
     a long trace before it ends, or ``gives_up`` and raises ``TooLong``.
     """
-    most = _TOO_LONG if gives_up else _LONG if warns else None
+    longest = (_TOO_LONG if gives_up else _LONG) * most("traced") if gives_up or warns else None
     warn = None if gives_up else lambda: _warn_of_length(name)
-    tracer = Tracer(expand=isomorphic, isomorphic=isomorphic, most=most, warn=warn)
+    tracer = Tracer(expand=isomorphic, isomorphic=isomorphic, most=longest, warn=warn)
     arrays: dict[str, TracedArray] = {}
     for k, (key, shape) in enumerate(parameters.items()):
         loads = [tracer.load(Address(f"argument{k}", i)) for i in range(prod(shape))]
@@ -81,7 +81,7 @@ def trace(
 
 def _warn_of_length(name: str) -> None:
     warn_caller(
-        f"the trace of {name} has {_LONG:,} instructions so far; unless most of them prove to be of no use, it runs by "
-        f"the interpreter, slowly, since machine code is made up to {MOST_INSTRUCTIONS:,}. Use smaller matrices, fewer "
-        f"bodies, points or iterations"
+        f"the trace of {name} has {_LONG * most('traced'):,} instructions so far; unless most of them prove to be of "
+        f"no use, it runs by the interpreter, slowly, since machine code is made up to {most('traced'):,}. Use smaller "
+        f"matrices, fewer bodies, points or iterations"
     )

@@ -27,8 +27,8 @@ from linkwork.dynamics.call import call
 from linkwork.dynamics.dynamics import forward_dynamics, gravity_torques
 from linkwork.dynamics.inversion import inverted, triples
 from linkwork.dynamics.operational import chosen
-from linkwork.engine.mode import current_form
-from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.plans import looped
+from linkwork.engine.plans.costs import within
 from linkwork.engine.spaces import SPACES
 from linkwork.model.model import Model
 from linkwork.model.queries import weightless
@@ -36,9 +36,6 @@ from linkwork.spatial.small_matrices import motion_matrix, times, transposed
 
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
-
-_MOST_PRODUCTS = 16_000
-"""The number of products in dense matrices up to which one kernel is compiled."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +117,7 @@ class AtPoints:
 
     def _one_kernel(self, q: Array) -> bool:
         """Whether a single state of few bodies is being traced."""
-        return is_traced(q) and q.ndim == 1 and len(self.asked.model.bodies) <= MOST_BODIES
+        return is_traced(q) and q.ndim == 1 and not looped(self.asked.model)
 
     def _traced(self, name: str, text: Callable[..., Any], result: str, q: Array) -> Array:
         """The result of a function that is not an algorithm of the catalogue."""
@@ -191,7 +188,8 @@ class Answer:
         self.fixed = (np.array(asked.offsets),) if asked.offsets else ()
         self.law: CompiledFunction | None = None
         nv, rows = asked.model.nv, self.rows
-        if rows and (nv + rows) * rows * rows <= _MOST_PRODUCTS:
+        fixed = not asked.offsets or not looped(asked.model)  # code with loops takes offsets as constants alone
+        if rows and fixed and within("dense_products", (nv + rows) * rows * rows):
             self.law = self._kept_law()
 
     def served(self, out: Any, *values: Any) -> Any:
@@ -214,7 +212,7 @@ class Answer:
         shapes = [(*batch, *shape) for shape in self._result_shapes()]
         names = [name for name, _ in self.question.arguments]
         targets = None if out is None else as_out(out if len(shapes) > 1 else out[0], shapes, names, given, values)
-        if law is None or pseudo_inverse or current_form() == "rolled" or 0 in batch:
+        if law is None or pseudo_inverse or 0 in batch:
             found = list(self._joined(present, batch, pseudo_inverse))
             if targets is None:
                 return tuple(found)

@@ -168,7 +168,7 @@ def served(name: str, model: Model, out: Any, *values: ArrayLike | None) -> Any:
     """The result of an algorithm by its builtin, an array or several; None if there is none for these arguments."""
     if not isinstance(model, Model):
         check_model(model)
-    serve = model._memo.quick.get(name)
+    serve = model._own_memo.quick.get(name)  # builtins serve nothing while a form is requested
     return None if serve is None else serve(out, *values)
 
 

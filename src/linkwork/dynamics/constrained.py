@@ -34,7 +34,6 @@ from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration,
 from linkwork.dynamics.light_bodies import check_inertias
 from linkwork.dynamics.operational import operational_inertia_inverse
 from linkwork.dynamics.reactions import forward_dynamics_and_reactions, is_frame, seen_from
-from linkwork.engine.mode import current_form
 from linkwork.errors import ArgumentError, SingularError
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model, Point
@@ -222,7 +221,7 @@ def _checked(
         free = _driven(model, q_, v_, tau_, f_ext_, way[1])
         return put_into(out, free[0], np.zeros((*batch, 0, 6)), *free[1:], apart=apart)
     law = _law(way, held, f_ext is not None, stabilisation is not None, bool(settings[2]))
-    if law is None or current_form() == "rolled":
+    if law is None:
         return put_into(out, *_joined(way, held, q_, v_, tau_, f_ext_, stabilised, settings[2]), apart=apart)
     values = [q_, v_, tau_, *([] if f_ext_ is None else [f_ext_]), held.placements, settings]
     found, _, fine = law.attempt(values)

@@ -41,6 +41,7 @@ from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Plan, Task, TracedTask, plan_for
 from linkwork.engine.plans.columns import Columns, ColumnsTask
+from linkwork.engine.plans.costs import within
 from linkwork.engine.run import threads
 from linkwork.errors import TracingError
 from linkwork.model.constraints import Constraint
@@ -51,13 +52,6 @@ if TYPE_CHECKING:
     from linkwork.engine.ir.program import Program
 
 _NAME = "constrained_dynamics_derivatives"
-MOST_WHOLE = 9
-"""Degrees of freedom up to which one kernel is compiled: compile time grows faster than their square."""
-
-MOST_CHAINED = 70
-"""Bodies times pairs of frames up to which everything about the constraints is one kernel: two feet of a humanoid take
-25,000 instructions, four frames more than twice as many.
-"""
 
 
 def constrained_dynamics_derivatives(
@@ -171,13 +165,13 @@ def _joined(
 
 
 def _is_whole(held: HeldBy) -> bool:
-    return held.model.nv <= MOST_WHOLE and held.whole
+    return within("derived_whole", held.model.nv) and held.whole
 
 
 def is_chained(held: HeldBy) -> bool:
     """Whether three kernels compute them, for a tree too large for ``_is_whole``."""
     size = len(held.model.bodies) * len(held.a)
-    return held.whole and held.couplings is None and not _is_whole(held) and size <= MOST_CHAINED
+    return held.whole and held.couplings is None and not _is_whole(held) and within("derived_in_a_chain", size)
 
 
 def _is_compiled(held: HeldBy) -> bool:

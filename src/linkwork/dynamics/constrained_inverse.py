@@ -24,7 +24,6 @@ from linkwork.dynamics.constraint_solvers import TracedSolver, no_number
 from linkwork.dynamics.dynamics import inverse_dynamics
 from linkwork.dynamics.held import HeldBy, at_grips, held_by, over_ends, rows_of, wrenches_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian
-from linkwork.engine.mode import current_form
 from linkwork.errors import ArgumentError, SingularError, excuse, shown
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
@@ -108,7 +107,7 @@ def constrained_inverse_dynamics(
     if any(map(is_traced, (q_, v_, a_, load_))):
         return _forces(held, idle, q_, v_, a_, load_, held.placements)
     law = _law(held, mask, f_ext is not None)
-    if law is None or current_form() == "rolled":
+    if law is None:
         return put_into(out, *_forces(held, idle, q_, v_, a_, load_, held.placements), apart=apart)
     (tau, wrenches), _, fine = law.attempt([q_, v_, a_, *([] if load_ is None else [load_]), held.placements])
     if not fine.all():

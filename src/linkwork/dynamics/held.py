@@ -15,7 +15,7 @@ import numpy as np
 from linkwork.arguments import not_negative, seconds
 from linkwork.dynamics.arguments import Array, as_frames, check_model
 from linkwork.dynamics.coupled_joints import as_couplings
-from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.plans import looped
 from linkwork.engine.plans.task import moved
 from linkwork.errors import ArgumentError
 from linkwork.model.constraints import (
@@ -218,7 +218,7 @@ class HeldBy:
                 bodies = dict.fromkeys(self.bodies[end] for end in ends[0])
                 self.holds += [(numbers[0], body) for body in sorted(bodies, key=lambda body: not body)]
         self.couplings = as_couplings(model, constraints) if flat else None
-        self.whole = len(flat) > 0 and len(model.bodies) <= MOST_BODIES
+        self.whole = len(flat) > 0 and not looped(model)
         self.hold_frames = tuple(Frame(str(number), body, Transform.identity()) for number, body in self.holds)
         of_holds = [number for number, _ in self.holds]
         self.first_holds = [of_holds.index(number) for number in range(len(constraints))]

@@ -23,7 +23,6 @@ from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import HeldBy, at_grips, held_by, loads_of, over_ends, rows_of, wrenches_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity
 from linkwork.dynamics.operational import operational_inertia_inverse
-from linkwork.engine.mode import current_form
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
 from linkwork.model.queries import weightless
@@ -99,7 +98,7 @@ def impact(
     if is_traced(q_) or is_traced(v_):
         return _after(held, q_, v_, held.placements, TracedSolver(held.name, damping, _NAME))
     joined, law = JoinedSolver(held.name, damping, _NAME), _law(held, damped)
-    if law is None or current_form() == "rolled":
+    if law is None:
         return put_into(out, *_after(held, q_, v_, held.placements, joined), apart={"q": q, "v": v})
     (after, impulses), _, fine = law.attempt([q_, v_, held.placements, settings])
     if not fine.all():  # on floats, an error says why there is no result

@@ -21,7 +21,7 @@ from linkwork.dynamics.kinematics import forward_kinematics, jacobian, neutral
 from linkwork.dynamics.pose_errors import as_placements, error_in_world, pose_error
 from linkwork.dynamics.search_coordinates import begun_within, followers, within_limits
 from linkwork.dynamics.searches import Problem
-from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.plans import looped
 from linkwork.engine.plans.task import moved
 from linkwork.errors import ArgumentError, SingularError
 from linkwork.model.model import Model
@@ -234,7 +234,7 @@ class FramesToTargets(Problem):
 
     @property
     def is_compiled(self) -> bool:
-        return len(self.model.bodies) <= MOST_BODIES
+        return not looped(self.model)
 
     def residuals(self, q: Any, argument: Any) -> tuple[Any, Any]:
         """Pose errors of the frames, and J, both in the world's axes."""

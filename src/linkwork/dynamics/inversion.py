@@ -12,12 +12,10 @@ from linkwork.arguments import not_negative, switch
 from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, Asked
 from linkwork.dynamics.call import call
+from linkwork.engine.plans.costs import most
 from linkwork.errors import SingularError
 from linkwork.model.model import WORLD, Frame
 from linkwork.spatial import Transform
-
-MOST_POINTS = 4
-"""Up to this size, 24 rows, compiled code does the inversion."""
 
 
 def as_damping(damping: float) -> float:
@@ -32,7 +30,7 @@ def inverted(asked: Asked, inverse: Array, damping: float = 0.0, pseudo_inverse:
     matrix = inverse + damping * np.eye(size) if damping or pseudo_inverse is not False else inverse
     if pseudo_inverse is not False and switch("pseudo_inverse", pseudo_inverse):
         return np.asarray(np.linalg.pinv(matrix, rcond=1e-11, hermitian=True), dtype=np.float64)
-    if 0 < size <= 6 * MOST_POINTS or is_traced(matrix):
+    if 0 < size <= 6 * most("inverted") or is_traced(matrix):
         try:
             grouped = triples(asked, size // 3)
             (found,) = call(INVERSION.name, asked.model, [matrix], grouped.frames, table=grouped.quick)

@@ -14,9 +14,8 @@ from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, Asked, as_array, as_frames
-from linkwork.dynamics.inversion import MOST_POINTS
 from linkwork.dynamics.kinematics import forward_kinematics
-from linkwork.engine.mode import current_form
+from linkwork.engine.plans.costs import looped, most
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
 from linkwork.spatial import Force, Mat3, Transform, Vec3
@@ -79,7 +78,7 @@ def external_wrench(
         if answer is not None:
             return answer
     given = [_numbers(point, value) for point, value in zip(asked.points, wrenches.values(), strict=True)]
-    if law is None or current_form() == "rolled" or any(map(is_traced, (q, *given))):
+    if law is None or any(map(is_traced, (q, *given))):
         places = forward_kinematics(model, q, asked.points or ("world",))
         found = _on_bodies(asked, asked.offsets, places, given, reference)
     else:
@@ -93,7 +92,8 @@ def _law(asked: Asked, reference: str) -> CompiledFunction | None:
     try:
         return asked.answers[external_wrench, reference]
     except KeyError:
-        few = 0 < len(asked.frames) <= MOST_POINTS
+        fixed = not asked.offsets or not looped(asked.model)  # code with loops takes offsets as constants alone
+        few = fixed and 0 < len(asked.frames) <= most("inverted")
         asked.answers[external_wrench, reference] = found = _made(asked, reference) if few else None
         return found
 

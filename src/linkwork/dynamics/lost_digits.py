@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms import ALGORITHMS
+from linkwork.engine.plans.costs import within
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 from linkwork.spatial import OPERATIONS
@@ -25,7 +26,6 @@ LIGHT = 1e-8
 can cancel."""
 MOST_LOST = 1e-8
 """The relative error of accelerations above which a warning is given."""
-MOST_BODIES = 60
 METHODS = ("articulated_body", "composite_body", "unit_vector", "virtual_work", "constraint_force", "assembly")
 
 
@@ -33,7 +33,7 @@ def lost_digits(method: str, model: Model, shares: Sequence[float]) -> str:
     """The warning; empty if there is none. ``shares`` are lower bounds of each joint's, or its body's, own inertia
     relative to the largest terms that can cancel there.
     """
-    if method not in METHODS or len(model.bodies) > MOST_BODIES or not min(shares, default=1.0) < LIGHT:
+    if method not in METHODS or not within("perturbed", len(model.bodies)) or not min(shares, default=1.0) < LIGHT:
         return ""
     error = estimated_error(method, model)
     if not error > MOST_LOST:

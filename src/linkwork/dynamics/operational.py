@@ -9,8 +9,8 @@ from linkwork.arguments import choice
 from linkwork.batches import put_into
 from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames
-from linkwork.dynamics.inversion import MOST_POINTS, as_damping, inverted
-from linkwork.engine.mode import current_form
+from linkwork.dynamics.inversion import as_damping, inverted
+from linkwork.engine.plans.costs import most
 from linkwork.errors import SingularError
 from linkwork.model.model import Model
 
@@ -150,4 +150,4 @@ def chosen(asked: Asked, method: str) -> str:
 
 def _whole(asked: Asked) -> bool:
     """Whether Λ is computed by a single algorithm: for few points on few bodies, unless rolled code is requested."""
-    return asked.specialised and 0 < len(asked.frames) <= MOST_POINTS and current_form() != "rolled"
+    return asked.specialised and 0 < len(asked.frames) <= most("inverted")

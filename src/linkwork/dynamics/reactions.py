@@ -16,8 +16,7 @@ from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, Asked, as_frames, as_given, check_model
 from linkwork.dynamics.light_bodies import check_inertias
 from linkwork.dynamics.loads import from_frame, in_frame
-from linkwork.engine.mode import current_form
-from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.plans import looped
 from linkwork.errors import ArgumentError, shown, suggestion
 from linkwork.model.model import Model, Point
 
@@ -167,7 +166,7 @@ def _seen(
         return forward_dynamics_and_reactions(model, q, v, third, f_ext, method, "world")
 
     law: CompiledFunction | None = None
-    if len(model.bodies) <= MOST_BODIES:
+    if not looped(model):
         law = asked.answers.get((_seen, method, f_ext is None))
         if law is None:
             law = asked.answers[_seen, method, f_ext is None] = _law(asked, method, whole, f_ext is not None)
@@ -179,7 +178,7 @@ def _seen(
         answer = law.converted(out, *values, *fixed)
         if answer is not None:
             return answer
-    if law is not None and current_form() != "rolled" and not any(map(is_traced, values)):
+    if law is not None and not any(map(is_traced, values)):
         spaces = [("q", "configuration"), ("v", "velocity"), (name, "velocity"), ("f_ext", "wrenches")]
         given, _ = as_given(model, spaces[: len(values)], values)
         arrays = [each[0] for each in given if each is not None]

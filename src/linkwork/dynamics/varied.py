@@ -20,7 +20,8 @@ from linkwork.compiled.arrays import is_traced, numbers
 from linkwork.dynamics import call
 from linkwork.dynamics.possible import check_parameters, guard, shapes_of
 from linkwork.engine.mode import current_form
-from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.plans import looped
+from linkwork.engine.plans.costs import most
 from linkwork.errors import ArgumentError, LinkworkError
 from linkwork.model.doubtful import own_shares
 from linkwork.model.model import Model
@@ -113,9 +114,9 @@ def as_parameters(model: Model, given: Mapping[str, ArrayLike]) -> dict[str, tup
 
 def check_bodies(model: Model, given: Mapping[str, Any]) -> None:
     """Raise an error for a model whose code has loops over bodies, in which parameters are constant tables."""
-    if len(model.bodies) > MOST_BODIES:
+    if looped(model):
         raise ArgumentError(
-            f"{next(iter(given))} can be data for up to {MOST_BODIES} bodies; model {model.name!r} has "
+            f"{next(iter(given))} can be data for up to {most('straight')} bodies; model {model.name!r} has "
             f"{len(model.bodies)}; lw.with_inertial_parameters makes a model of its own"
         )
 

@@ -1,4 +1,4 @@
-"""Which engine runs: machine code, unless the caller requests the interpreter."""
+"""Which form of code runs: the one that the planner chooses, unless the caller requests another, or the interpreter."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from functools import cache
 from linkwork.arguments import variable
 from linkwork.engine.code import jit
 from linkwork.engine.run.entries import Setting, setting
-from linkwork.errors import LinkworkWarning
+from linkwork.errors import ArgumentError, LinkworkWarning, shown
+from linkwork.model.memo import requested
 
+FORMS = {"auto": "auto", "interpreted": "interpreted", "straight": "specialised", "looped": "rolled"}
+"""The names of the forms, with those that the engine has for them."""
 _form: ContextVar[str] = ContextVar("linkwork_form", default="auto")
 _lock = threading.Lock()
 forced = ctypes.c_int64(0)
@@ -27,7 +30,8 @@ too.
 def interpreted() -> Iterator[None]:
     """Run the calls inside without compiled code: to step through an algorithm, or to check the engine.
 
-    It holds for this thread (or asynchronous task) only.
+    It holds for this thread (or asynchronous task) only. Inside ``lw.form``, what has been requested there is run by
+    the interpreter.
 
     Example:
         >>> import linkwork as lw
@@ -43,8 +47,28 @@ def interpreted() -> Iterator[None]:
 
 @contextmanager
 def form(name: str) -> Iterator[None]:
-    """Force one form of running, for tests and measurements: "interpreted", "specialised", "rolled" or "auto"."""
-    token = _form.set(name)
+    """Run the calls inside in one form, whatever the size of the mechanism: for tests and measurements.
+
+    It holds for this thread (or asynchronous task) only. Results are the same up to rounding. An algorithm that does
+    not have the form runs in the nearest that it has. Functions of ``lw.compile`` and controllers keep the form in
+    which they were first called.
+
+    Args:
+        name: "straight" (code for one mechanism, every body in turn), "looped" (code with loops over bodies, over the
+            levels of an assembly or the segments of a long chain; the mechanism comes as tables), "interpreted" (no
+            machine code), or "auto" (as outside: the planner chooses by its table of costs).
+
+    Example:
+        >>> import linkwork as lw
+        >>> arm = lw.mechanisms.serial_chain(2)
+        >>> with lw.form("looped"):
+        ...     looped = lw.mass_matrix(arm, [0.1, 0.2])
+        >>> bool((looped == lw.mass_matrix(arm, [0.1, 0.2])).all())
+        True
+    """
+    chosen = engine_form(name)
+    token, wanted = _form.set(chosen), requested.get() if chosen == "interpreted" else chosen.replace("auto", "")
+    outer = requested.set(wanted)
     with _lock:
         forced.value += 1
     try:
@@ -52,7 +76,15 @@ def form(name: str) -> Iterator[None]:
     finally:
         with _lock:
             forced.value -= 1
+        requested.reset(outer)
         _form.reset(token)
+
+
+def engine_form(name: str) -> str:
+    """The engine's name of a form, or an error."""
+    if name not in FORMS and name not in FORMS.values():
+        raise ArgumentError(f"form must be one of {', '.join(FORMS)}, not {shown(name)}")
+    return FORMS.get(name, name)
 
 
 @cache

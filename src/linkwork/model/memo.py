@@ -7,14 +7,17 @@ the model, so that no other table keeps a model alive. All of it can be recomput
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any, TypeVar
 
 Found = TypeVar("Found")
+requested: ContextVar[str] = ContextVar("linkwork_requested", default="")
+"""The form of code that is requested (``engine.mode.form``), which has a memo of its own; empty if none is."""
 
 
 class Memo:
-    """Six tables.
+    """Six tables, and the memos of forms that were requested.
 
     quick: builtins that serve plain arrays, by the name of an algorithm (``engine.run.entries``).
     plans: how tasks are computed, by algorithm, absent arguments, frames and form.
@@ -24,7 +27,7 @@ class Memo:
     derived: results that depend on the model alone, by the function that computes them (``kept_with_model``).
     """
 
-    __slots__ = ("derived", "frames", "held", "laws", "plans", "quick")
+    __slots__ = ("derived", "forms", "frames", "held", "laws", "plans", "quick")
 
     def __init__(self) -> None:
         self.quick: dict[str, Any] = {}
@@ -33,6 +36,7 @@ class Memo:
         self.held: dict[Any, Any] = {}
         self.laws: dict[Any, Any] = {}
         self.derived: dict[Any, Any] = {}
+        self.forms: dict[str, Memo] = {}
 
 
 def kept_with_model(find: Callable[[Any], Found]) -> Callable[[Any], Found]:

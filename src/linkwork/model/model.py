@@ -18,7 +18,7 @@ from linkwork.model.all_contacts import Contacts, as_contacts
 from linkwork.model.geometry import Geometry
 from linkwork.model.inertias import NOTHING
 from linkwork.model.limits import Limits as Limits
-from linkwork.model.memo import Memo
+from linkwork.model.memo import Memo, requested
 from linkwork.model.placements import as_placement
 from linkwork.model.points import Point as Point
 from linkwork.model.queries import WORLD as WORLD
@@ -175,9 +175,14 @@ class Model:
     def __getstate__(self) -> dict[str, Any]:
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
 
-    @cached_property
+    @property
     def _memo(self) -> Memo:
-        """The cache of the model; no part of its value."""
+        """The cache of the model, for the form that is requested; no part of its value."""
+        form = requested.get()
+        return self._own_memo.forms.setdefault(form, Memo()) if form else self._own_memo
+
+    @cached_property
+    def _own_memo(self) -> Memo:
         return Memo()
 
     @cached_property

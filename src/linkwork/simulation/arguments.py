@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import integer, once, real, seconds, switch
+from linkwork.arguments import integer, once, real, seconds
 from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, as_array, check_finite
 from linkwork.dynamics.call import is_fast

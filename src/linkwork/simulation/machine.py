@@ -18,7 +18,7 @@ from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.ir.program import Program
 from linkwork.engine.mode import current_form
-from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, code_for_trace
+from linkwork.engine.plans import Plan, TracedTask, code_for_trace, looped
 from linkwork.engine.plans.traced import Traced
 from linkwork.engine.rollout import run_over_time
 from linkwork.engine.trace.isomorphic import branches_of
@@ -222,14 +222,14 @@ def stages_for(scene: Scene, steps: int) -> Stages | None:
 def _calls(scene: Scene) -> bool:
     """Whether code of the step calls code with loops."""
     laws = [law for law in (scene.step.law, scene.step.load) if law is not None]
-    return len(scene.step.model.bodies) > MOST_BODIES or any(law.has_loops for law in laws)
+    return looped(scene.step.model) or any(law.has_loops for law in laws)
 
 
 def _can_call(scene: Scene) -> bool:
     """Whether all of the step can call code with loops."""
     step = scene.step
     alone = not (step.joints or step.constraints or step.contacts is not None)
-    return alone or len(step.model.bodies) <= MOST_BODIES
+    return alone or not looped(step.model)
 
 
 def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_of: Callable[[Any], Traced]) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import choice, not_negative, once, positive, switch
-from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.plans.costs import looped, most
 from linkwork.errors import ArgumentError
 from linkwork.model.all_contacts import as_contacts
 from linkwork.model.constraints import as_constraints
@@ -77,9 +77,8 @@ def step_of(
 
 def check_small(step: Step) -> None:
     """An error if the mechanism has too many bodies for stops and stiction in code."""
-    bodies = len(step.model.bodies)
-    if step.joints and bodies > MOST_BODIES:
+    if step.joints and looped(step.model):
         raise ArgumentError(
-            f"a rollout takes joint_limits and friction_law='stiction' for up to {MOST_BODIES} bodies; model "
-            f"{step.model.name!r} has {bodies}. lw.simulate takes any number"
+            f"a rollout takes joint_limits and friction_law='stiction' for up to {most('straight')} bodies; model "
+            f"{step.model.name!r} has {len(step.model.bodies)}. lw.simulate takes any number"
         )

@@ -19,7 +19,7 @@ from linkwork.dynamics.held import held_by
 from linkwork.dynamics.kinematics import jacobian, neutral
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import interpreted
-from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.plans import looped
 from linkwork.errors import ArgumentError, warn_caller
 from linkwork.joints import Free, Spherical
 from linkwork.model.all_contacts import Contacts, as_contacts
@@ -291,7 +291,7 @@ def _centre(model: Model, end: str, body: int) -> tuple[float, float, float]:
 
 
 def _made_for(model: Model) -> type[Touching]:
-    if len(model.bodies) <= MOST_BODIES:
+    if not looped(model):
         return Touching
     from linkwork.dynamics.contact.many_bodies import ManyBodies  # a subclass, which imports this module
 

@@ -67,6 +67,7 @@ class RowKernel(Kernel):
         for strip in self.strips:
             if not strip.is_empty:
                 ready.setdefault(max(places[x] if type(x) is int else -1 for x in strip.numbers), []).append(strip)
+        self.memory.append(f"  %sum = alloca {self.type}, align {self.align}")
         for strip in ready.get(-1, ()):
             self.write(strip)
         for k, n in enumerate(order):
@@ -78,11 +79,14 @@ class RowKernel(Kernel):
         self.do(f"ret i1 {self.is_finite(self.sum, self.lanes)}")
 
     def write(self, strip: Strip) -> None:
-        """Store a strip of all states. Its finiteness check adds to the sum once, so that the next need not wait."""
+        """Store a strip of all states. Its finiteness check adds to the sum once, so that the next need not wait; the
+        sum is stored, or LLVM would keep all numbers, and check them at the end.
+        """
         values = [self.let(f"fadd {self.type} {self.value(x)}, zeroinitializer") for x in strip.numbers]
         first, *others = values
         (own,) = self.watch_all([self.let(f"fmul {self.type} {first}, zeroinitializer")], others, self.lanes)
         self.sum = self.let(f"fadd {self.type} {self.sum}, {own}")
+        self.do(f"store volatile {self.type} {self.sum}, ptr %sum, align {self.align}")
         self.put(strip.array, strip.start, self.transpose([*values, *["poison"] * (self.lanes - len(values))]))
 
     def write_zeros(self, array: str) -> None:

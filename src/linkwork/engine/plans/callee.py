@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms import Algorithm, named
+from linkwork.engine.plans.costs import within
 from linkwork.engine.plans.task import Task, moved
 from linkwork.errors import TracingError
 from linkwork.model.model import Frame, Model
-
-MOST_COUNTED = 1000
-"""Bodies up to which operations are counted, which takes a trace of them all."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ class Callee:
         from linkwork.engine.ir.program import count
         from linkwork.engine.plans.specialised import specialised_program
 
-        if self.derivatives or len(self.model.bodies) > MOST_COUNTED:
+        if self.derivatives or not within("counted", len(self.model.bodies)):
             return Counter(call=1)
         frames = moved(self.frames, self.offsets)
         return count(specialised_program(self._named, self.model, self.absent, frames, expand=False))

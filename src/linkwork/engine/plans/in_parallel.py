@@ -12,14 +12,13 @@ import numpy as np
 from linkwork.engine.code import jit
 from linkwork.engine.emit import parallel
 from linkwork.engine.emit.call_frame import Words
+from linkwork.engine.plans.costs import within
 from linkwork.engine.plans.plan import Compiled
 from linkwork.engine.plans.task import Task
 from linkwork.engine.run import threads
 from linkwork.engine.run.helper_threads import Helper, ask, hired, yield_function
 from linkwork.engine.run.memory import address, aligned
 
-_WORTH_A_TEAM = 1500
-"""Bodies from which on helpers pay off."""
 _LARGEST_CREW = 256
 
 
@@ -57,7 +56,7 @@ class InParallel(Compiled):
 
     @property
     def worth_a_team(self) -> bool:
-        return len(self.task.model.bodies) >= _WORTH_A_TEAM
+        return not within("one_thread", len(self.task.model.bodies))
 
     def call_one(self, words: Words) -> int:
         code, batch = self.code(1)

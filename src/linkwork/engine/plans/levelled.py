@@ -9,6 +9,7 @@ from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel, parallel
 from linkwork.engine.emit.packing import compile_time_integers
 from linkwork.engine.ir.program import Program
+from linkwork.engine.plans.costs import within
 from linkwork.engine.plans.in_parallel import InParallel
 from linkwork.engine.plans.rolled import RolledProgram, rolled_interface, widths_laid_out
 from linkwork.engine.plans.task import Task
@@ -17,9 +18,6 @@ from linkwork.engine.trace.levelled import SIZES, Levelled, LevelledTree, levell
 from linkwork.engine.trace.rolled import roll
 from linkwork.engine.trace.tables import Tables
 from linkwork.properties import cached_property
-
-_LONGEST = 400
-"""The largest ``Levelled.size`` that is compiled: the code has each case of parts with all of its open loops."""
 
 
 class ByLevels(InParallel):
@@ -32,8 +30,10 @@ class ByLevels(InParallel):
 
     @property
     def too_long(self) -> bool:
-        """Whether the code would be too long, for a mechanism whose loops are many and different."""
-        return self._made(1)[1].size > _LONGEST
+        """Whether the code would be too long, for a mechanism whose loops are many and different: it has each case of
+        parts with all of its open loops.
+        """
+        return not within("levels", self._made(1)[1].size)
 
     def _made(self, lanes: int) -> tuple[Tables, Levelled]:
         """The tables for so many lanes; made once, since code holds their addresses."""

@@ -8,44 +8,40 @@ from typing import TYPE_CHECKING
 from linkwork.algorithms import Algorithm
 from linkwork.engine.code import jit
 from linkwork.engine.ir.program import calls
+from linkwork.engine.mode import engine_form
+from linkwork.engine.plans.costs import looped, most, within
 from linkwork.engine.plans.plan import Compiled, Interpreted, Plan, SomeRows
 from linkwork.engine.plans.specialised import Specialised
 from linkwork.engine.plans.task import Task
-from linkwork.engine.plans.traced import MOST_INSTRUCTIONS as MOST_TRACED
 from linkwork.engine.plans.traced import Evaluated, Traced, TracedTask
-from linkwork.errors import ArgumentError, warn_caller
+from linkwork.errors import warn_caller
+from linkwork.model.memo import requested
 from linkwork.model.model import Model
 
 if TYPE_CHECKING:
     from linkwork.engine.plans.callee import Callee
     from linkwork.engine.plans.rolled import Rolled
 
-MOST_BODIES = 50
-"""Up to here code is specialised: its size grows with the bodies, and LLVM's time more than that."""
-MOST_INSTRUCTIONS = 40_000
-"""And up to here, for algorithms whose code grows faster than the bodies."""
-
-FORMS = ("auto", "interpreted", "specialised", "rolled")
-
 
 def form_of(algorithm: Algorithm, model: Model, form: str = "auto") -> str:
     """The form in which an algorithm is computed for a model if ``form`` is requested: that one, or the nearest that it
     has; for "auto" the best one. "specialised" code that would be too long becomes rolled after all.
     """
-    if form not in FORMS:
-        raise ArgumentError(f"form must be one of {', '.join(FORMS)}, not {form!r}")
-    many = algorithm.of_mechanism and len(model.bodies) > MOST_BODIES
-    if "segmented" in algorithm.forms or (many and form != "specialised" and _chain(algorithm, model)):
+    form = engine_form(form)
+    many = algorithm.of_mechanism and not within("straight", len(model.bodies))
+    loops = form == "rolled" or (algorithm.of_mechanism and form != "specialised" and looped(model))
+    if "segmented" in algorithm.forms or (many and loops and _chain(algorithm, model)):
         return "segmented"
     if form in ("interpreted", "specialised", *algorithm.on_request):
         return form
     if "rolled" in algorithm.forms:
-        return "rolled" if many or form == "rolled" else "specialised"
+        return "rolled" if loops else "specialised"
     return "specialised" if "specialised" in algorithm.forms and not many else "interpreted"
 
 
 def plan_for(task: Task, form: str = "auto", cpu: tuple[str, str] | None = None, lanes: int | None = None) -> Plan:
     """The plan of a task, in the form of ``form_of``; cpu and lanes are the host's unless a test overrides them."""
+    form = requested.get() or form if form == "auto" else engine_form(form)
     chosen = form_of(task.algorithm, task.model, form)
     if task.kept is not None and chosen != "specialised":
         return SomeRows(task, plan_for(task.whole, form, cpu, lanes))
@@ -88,7 +84,7 @@ def plan_for_trace(
         if not instructions:
             return plan
     warn_caller(
-        f"{what} has {instructions:,} instructions, more than the {MOST_TRACED:,} up to which machine "
+        f"{what} has {instructions:,} instructions, more than the {most('traced'):,} up to which machine "
         f"code is made; it runs by the interpreter, slowly. Use smaller matrices, fewer bodies, points or iterations"
     )
     return Evaluated(task)
@@ -189,4 +185,4 @@ def _segmented(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | 
 
 def _short_enough(plan: Specialised) -> bool:
     """Whether code for the one model is cached, or would not be too long."""
-    return plan.is_kept or plan.fits(MOST_INSTRUCTIONS)
+    return plan.is_kept or plan.fits(most("straight_alone"))

@@ -9,6 +9,7 @@ import numpy as np
 from linkwork.engine import optimisations
 from linkwork.engine.code import fingerprint, loader
 from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.plans.costs import within
 from linkwork.engine.plans.plan import Array, Arrays, Compiled, Found, Offsets, SomeRows
 from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Task
@@ -31,14 +32,10 @@ def specialised_program(*what: Any, **options: Any) -> Program:
     return schedule(specialise(*what, **options))
 
 
-MOST_IN_BATCHES = 32_000
-"""Instructions up to which batches run straight-line code, too. Longer code is fetched from the second-level cache fast
-enough only for one state: on all lanes, loops over bodies are faster, and compile sooner.
-"""
-
-
 class Specialised(StraightLine):
-    """``rolled`` makes the plan for batches if the code is long, if there is one."""
+    """``rolled`` makes the plan for batches if the code is long, if there is one: long code is fetched from the
+    second-level cache fast enough only for one state; on all lanes, loops over bodies are faster, and compile sooner.
+    """
 
     task: Task
 
@@ -89,7 +86,7 @@ class Specialised(StraightLine):
         rolled = self.rolled()
         if loader.is_kept(rolled.key(rolled.lanes)):
             return rolled
-        return rolled if len(self.program.root.order) > MOST_IN_BATCHES else self
+        return self if within("straight_in_batches", len(self.program.root.order)) else rolled
 
     @cached_property
     def seeds(self) -> dict[tuple[str, int], Seed]:

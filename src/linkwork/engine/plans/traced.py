@@ -11,6 +11,7 @@ import numpy as np
 from linkwork.engine import optimisations
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit.call_frame import Interface, Words
+from linkwork.engine.plans.costs import within
 from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Found, Offsets, Plan, given_back
 from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Shape, Signature
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from linkwork.engine.plans.callee import Callee
     from linkwork.engine.plans.rolled import Rolled
 
-MOST_INSTRUCTIONS = 60_000
-"""Of arithmetic, in code for a traced program: LLVM's time grows faster than its length."""
 _SHORTER = 0.9
 """The fraction of a program's length below which a variant for usual numbers is worth its own code."""
 _SECONDS = 0.4e-9
@@ -162,7 +161,7 @@ class Traced(StraightLine):
             except ZeroDivisionError:  # by something that is zero then
                 continue
             shorter = length(program)
-            if shorter < _SHORTER * lengths[-1] and shorter + sum(lengths) <= MOST_INSTRUCTIONS:
+            if shorter < _SHORTER * lengths[-1] and within("traced", shorter + sum(lengths)):
                 taken, lengths = taken | {array: own}, [*lengths, shorter]
                 found.insert(0, Spared(program, taken))
         return found
@@ -183,12 +182,12 @@ class Traced(StraightLine):
         from linkwork.engine.ir.program import length
 
         traced = 0 if self.task.found_without_tracing else length(self.task.program)
-        if traced > MOST_INSTRUCTIONS:  # also without elementary functions written out
+        if not within("traced", traced):  # also without elementary functions written out
             return traced
         if self.is_kept:
             return 0
         instructions = length(self.program)
-        return instructions if instructions > MOST_INSTRUCTIONS else 0
+        return 0 if within("traced", instructions) else instructions
 
 
 class Evaluated(Plan):

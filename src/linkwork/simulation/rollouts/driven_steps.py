@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms import STEP_PARTS, step_forces
-from linkwork.compiled.arrays import array_of, is_traced, traced
+from linkwork.compiled.arrays import array_of, traced
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.constraint_solvers import JoinedSolver, TracedSolver
-from linkwork.dynamics.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
+from linkwork.dynamics.constraint_solvers import TracedSolver
+from linkwork.dynamics.derivatives import forward_dynamics_derivatives
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import HeldBy, held_by
 from linkwork.dynamics.held_derivatives import Responses, derivatives_of, pulls_of, sizes_of
@@ -101,26 +101,13 @@ def by_recursion(step: Step, shapes: Mapping[str, Shape]) -> Callable[..., tuple
     return text
 
 
-def joined(step: Step, q: Array, v: Array, dt: float, f_ext: Array | None, parts: Driven) -> tuple[Array, Array]:
-    """``by_recursion`` over floats, for a mechanism of so many joints that one kernel would be too long."""
-    model = step.model
-    f_ext = None if f_ext is None else np.broadcast_to(f_ext, (*v.shape[:-1], *f_ext.shape[-2:]))
-
-    def responses(forces: Any, loads: Any) -> tuple[Any, Any, Any, Any]:
-        by_q, by_v, M = inverse_dynamics_derivatives(model, q, v, parts.a, loads)
-        inverse = np.linalg.inv(M + (parts.rotors - model.armature)[..., None] * np.eye(model.nv))
-        return parts.a, -inverse @ by_q, -inverse @ by_v, inverse
-
-    return _assembled(dt, parts, *_responses(step, q, v, f_ext, parts, responses))
-
-
 def _responses(step: Step, q: Any, v: Any, f_ext: Any, parts: Driven, responses: Responses) -> tuple[Any, Any, Any]:
     """The derivatives of accelerations with respect to q, v and forces, under the constraints of the step."""
     if not step.constraints:
         _, a_q, a_v, inverse = responses(parts.forces, f_ext)
         return a_q, a_v, inverse
     held, settings = _held(step)
-    solver = TracedSolver(held.name, 0.0) if is_traced(parts.a) else JoinedSolver(held.name, 0.0, "linearise")
+    solver = TracedSolver(held.name, 0.0)
     found = derivatives_of(held, q, v, parts.forces, f_ext, parts.sizes, held.placements, settings, solver, responses)
     return found.da_dq, found.da_dv, found.da_dtau
 

@@ -19,12 +19,11 @@ from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, as_array, check_model
 from linkwork.dynamics.constrained import constrained_dynamics
-from linkwork.dynamics.constrained_derivatives import MOST_WHOLE
 from linkwork.dynamics.derivatives import Two
 from linkwork.dynamics.held import held_by
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
-from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.plans.costs import within
 from linkwork.engine.run.entries import Serve
 from linkwork.errors import ArgumentError, LinkworkError, TracingError
 from linkwork.model.constraints import Constraint
@@ -33,14 +32,12 @@ from linkwork.model.model import Model
 from linkwork.simulation.arguments import check_not_traced, without_effort
 from linkwork.simulation.rollouts.asked import Asked, asked_of
 from linkwork.simulation.rollouts.chained_steps import chained, is_a_chain
-from linkwork.simulation.rollouts.driven_steps import Driven, by_recursion, driven, joined
+from linkwork.simulation.rollouts.driven_steps import by_recursion
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.pushed_steps import along, by_pushing
-from linkwork.simulation.rollouts.steps import apart as stands_apart
+from linkwork.simulation.rollouts.steps import has_loops, plain
 from linkwork.unsolved import unsolved
 
-_MOST_WHOLE = 20
-"""Degrees of freedom up to which a step without constraints is one kernel."""
 _MANY = 4096
 """Directions per batch."""
 
@@ -117,29 +114,18 @@ def linearise(
     """
     check_model(model)
     length = dt if type(dt) is float and 0.0 < dt < inf else seconds("dt", dt)
-    plain = (  # a step with nothing but the model's own parameters, some of them switched off, and its drive
-        parameters is None
-        and (stabilisation is None or (type(stabilisation) is float and bool(constraints)))
-        and (torque is None and contacts is None and inertias is armature is placements is None)
-        and type(damping) is type(friction) is type(springs) is type(effort_limits) is bool
-        and (constraints is None or isinstance(constraints, (list, tuple, Constraint)))
-        and (integrator == "semi_implicit_euler" and friction_law == "smoothed")
-        and (joint_limits is False and type(proximal) is float and not proximal)
-    )
-    drive: Mapping[str, Any] | None = _NOTHING
-    if not (q_target is kp is v_target is kd is f_ext is None):
-        drive = _rows(model, {"q_target": q_target, "kp": kp, "v_target": v_target, "kd": kd, "f_ext": f_ext})
-    held = held_by(model, constraints) if plain and constraints else None
-    memo: dict[Any, Any] = model._memo.derived if held is None else held.quick
-    key: tuple[Any, ...] = ("linearise", tau is None, damping, friction, springs, effort_limits, *(drive or ()))
-    if held is not None or (constraints is None and model.constraints):
-        key = (*key, stabilisation, length)  # the time step is a constant in the code that stabilises constraints
-    served: _Served | None = memo.get(key) if plain and drive is not None else None
-    if served is not None and drive is not None:
-        answer = served(out, q, v, tau, length, drive)
+    own = torque is None and contacts is None and parameters is None and inertias is armature is placements is None
+    own = own and not joint_limits and integrator == "semi_implicit_euler" and friction_law == "smoothed"
+    known = None
+    if own:
+        undriven = q_target is None and v_target is None and kp is kd is f_ext is None
+        drives = None if undriven else (q_target, kp, v_target, kd, f_ext)
+        switches, settings = (damping, friction, springs, effort_limits), (constraints, stabilisation, proximal)
+        known = _known(model, tau is None, length, switches, settings, drives)
+    if known is not None and (served := known[0].get(known[1])) is not None:
+        answer = served(out, q, v, tau, length, known[2])
         if answer is None:
-            q_, v_, tau_ = all_converted((q, v, tau), out)
-            answer = served(out, q_, v_, tau_, length, drive)
+            answer = served(out, *all_converted((q, v, tau), out), length, known[2])
         if answer is not None:
             return Linearised._make(answer)
     check_not_traced("lw.linearise", q, v, tau)
@@ -149,28 +135,19 @@ def linearise(
         "constraints": constraints, "stabilisation": stabilisation, "proximal": proximal, "f_ext": f_ext,
         "joint_limits": joint_limits, "contacts": contacts, "friction_law": friction_law, "integrator": integrator,
     }  # fmt: skip
-    forces = None if tau is None else as_array(model, "tau", "velocity", tau)[..., None, :]
     data = {"inertias": inertias, "armature": armature, "placements": placements}
+    forces = None if tau is None else as_array(model, "tau", "velocity", tau)[..., None, :]
     asked = asked_of(
-        model,
-        q,
-        v,
-        forces,
-        dt=length,
-        steps=1,
-        every=1,
-        cost=None,
-        cost_parameters=None,
-        data=data,
-        driven=False,
+        model, q, v, forces, dt=length, steps=1, every=1, cost=None, cost_parameters=None, data=data, driven=False,
         **given,
-    )
+    )  # fmt: skip
     asked.check_finite()
     into = None if out is None else _into(out, asked, {"q": q, "v": v, "tau": tau, **given, **data})
     A, B, code = linearised(asked.job, into)
-    kept = plain and drive is not None and current_form() == "auto" and len(asked.job) > 0
-    if kept and code is not None and not ((forces is not None or drive) and without_effort(model)):
-        memo[key] = _Served(asked.job, *code)
+    if known is not None and code is not None and current_form() == "auto" and len(asked.job):
+        memo, key, drive = known
+        if not (without_effort(model) and (drive or forces is not None)):
+            memo[key] = _Served(asked.job, *code)
     if out is not None and into is not None:
         for target, found in zip(into, (A, B), strict=True):
             if found is not target and not np.may_share_memory(found, target):
@@ -200,20 +177,55 @@ class _Served:
     def __init__(self, job: Job, code: Serve, names: Sequence[str], others: Mapping[str, Array]) -> None:
         same: dict[str, Any] = {name: array[0, 0].copy() for name, array in job.parts.items()}
         same |= {**others, "q": None, "v": None, "tau": np.zeros(job.model.nv)}
-        self._code, self._fixed = code, [same[name] for name in names]
-        self._places = {name: place for place, name in enumerate(names)}
+        self._code, self._names = code, names
+        self._first = [names.index(name) for name in ("q", "v", "tau", "dt")]
+        self._fixed = [same[name] for name in names]
 
     def __call__(self, out: Any, q: Any, v: Any, tau: Any, dt: float, drive: Mapping[str, Any]) -> Any:
-        found, places = self._fixed.copy(), self._places
-        found[places["q"]], found[places["v"]], found[places["dt"]] = q, v, dt
+        values, (at_q, at_v, at_tau, at_dt) = self._fixed.copy(), self._first
+        values[at_q], values[at_v], values[at_dt] = q, v, dt
         if tau is not None:
-            found[places["tau"]] = tau
-        for name, value in drive.items():
-            found[places[name]] = value
-        return self._code(out, *found)
+            values[at_tau] = tau
+        for name in drive:
+            values[self._names.index(name)] = drive[name]
+        return self._code(out, *values)
 
 
 _NOTHING: Mapping[str, Any] = {}
+
+
+_Known = tuple[dict[Any, Any], tuple[Any, ...], Mapping[str, Array]]
+"""What identifies a step with nothing but the model's own parameters, some of them switched off, and its drive: where
+its code is kept, by which key, and the rows of the drive.
+"""
+_DRIVES = ("q_target", "kp", "v_target", "kd", "f_ext")
+_BOOLS = frozenset((bool,))
+
+
+def _known(
+    model: Model,
+    undriven: bool,
+    dt: float,
+    switches: tuple[Any, ...],
+    settings: tuple[Any, ...],
+    drives: tuple[Any, ...] | None,
+) -> _Known | None:
+    """Such a step; None for others."""
+    constraints, stabilisation, proximal = settings
+    drive: Mapping[str, Array] | None = _NOTHING
+    if drives is not None:
+        drive = _rows(model, {name: x for name, x in zip(_DRIVES, drives, strict=True) if x is not None})
+    if drive is None or not _BOOLS.issuperset(map(type, switches)) or type(proximal) is not float or proximal:
+        return None
+    key = ("linearise", undriven, switches, *drive)
+    if constraints is None and not model.constraints:
+        return (model._memo.derived, key, drive) if stabilisation is None else None
+    if not (constraints is None or isinstance(constraints, (list, tuple, Constraint))):
+        return None
+    if not (stabilisation is None or (type(stabilisation) is float and constraints)):
+        return None
+    memo = held_by(model, constraints).quick if constraints else model._memo.derived
+    return memo, (*key, stabilisation, dt), drive  # the time step is a constant in the code that stabilises
 
 
 def _rows(model: Model, given: Mapping[str, Any]) -> dict[str, Array] | None:
@@ -222,8 +234,6 @@ def _rows(model: Model, given: Mapping[str, Any]) -> dict[str, Array] | None:
     """
     found: dict[str, Array] = {}
     for name, value in given.items():
-        if value is None:
-            continue
         if type(value) in (float, int, np.float64) and name in ("kp", "kd"):
             found[name] = np.full(model.nv, value, dtype=np.float64)
         elif type(value) is np.ndarray and value.dtype == np.float64 and value.ndim == 1 + (name == "f_ext"):
@@ -238,43 +248,41 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
     """A (n, 2nv, 2nv) and B (n, 2nv, nv) of the first step, written ``into`` these arrays if code can do so; and the
     code that serves such steps, if there is any.
     """
-    model, n, step = job.model, len(job), job.step
-    shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
-    by_columns = stands_apart(step) or len(model.bodies) > MOST_BODIES or bool(step.varied)
-    touching = step.contacts is not None
-    pushed_through = step.joints or step.several or touching or bool(step.constraints and step.proximal)
-    apart = model.nv > (MOST_WHOLE if step.constraints else _MOST_WHOLE)
-    if apart and step.law is None and not (pushed_through or step.constraints or step.varied):
+    step, nv = job.step, job.model.nv
+    if plain(step) and not within("linearised_whole", nv):
         return _by_loops(job, into)
-    if apart and not by_columns and current_form() == "auto" and is_a_chain(step):
+    shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
+    constrained = bool(step.constraints and not step.proximal)
+    held = not (step.joints or step.several or step.varied) and step.contacts is None
+    small = within("derived_whole" if step.constraints else "linearised_whole", nv)
+    if constrained and held and not small and current_form() == "auto" and is_a_chain(step):
         return _by_chain(job, shapes, into)
-    memo, key = model._memo.derived, fingerprint.key("linearise", list(shapes.items()), step.digests)
+    if has_loops(step) or step.varied or not (small or step.joints or step.several or step.contacts is not None):
+        return *_by_columns(job, shapes), None
+    text = by_recursion if held and (constrained or not step.constraints) else by_pushing
+    kernel, given = _kernel(job, text(step, shapes), shapes), _given(job, shapes)
+    rows = [array if len(array) == len(job) else array[0] for array in given.values()]
+    A, B = _leaves(job, kernel, [job.q, job.v, *rows], into)
+    return A, B, _code(kernel)
+
+
+def _kernel(
+    job: Job, text: Callable[..., Any], shapes: Mapping[str, Shape], direction: Mapping[str, Shape] = _NOTHING
+) -> CompiledFunction:
+    """The code of a text over q, v, tau and the other arguments of the step."""
+    model, name = job.model, f"linearise of {job.model.name!r}"
+    memo, key = model._memo.derived, fingerprint.key("linearise", list(shapes.items()), job.step.digests)
     if key not in memo:
-        if by_columns:
-            text: Callable[..., Any] = along(model, step, shapes)
-        elif pushed_through:
-            text = by_pushing(model, step, shapes)
-        else:
-            text = driven(step, shapes) if apart else by_recursion(step, shapes)
-        whole: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **shapes}
-        whole |= {"direction": (3 * model.nv,)} if by_columns else {}
+        whole = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **shapes, **direction}
         try:
             found, structure, results = trace("linearise", text, whole)
         except TracingError as error:
             if isinstance(error.__cause__, ZeroDivisionError):  # in every state
                 _say_why(job, 0)
             raise
-        memo[key] = CompiledFunction(f"linearise of {model.name!r}", whole, lambda: found, structure, results)
+        memo[key] = CompiledFunction(name, whole, lambda: found, structure, results)
     kernel: CompiledFunction = memo[key]
-    given = _given(job, shapes)
-    if by_columns:
-        return *_by_columns(kernel, job, [job.q, job.v, *given.values()]), None
-    rows = {name: array if len(array) == n else array[0] for name, array in given.items()}
-    whole_step = pushed_through or not apart
-    leaves = _leaves(job, kernel, [job.q, job.v, *rows.values()], into if whole_step else None)
-    if whole_step:
-        return leaves[0], leaves[1], _code(kernel)
-    return *joined(step, job.q, job.v, job.parts["dt"].item(), rows.get("f_ext"), Driven(*leaves)), None
+    return kernel
 
 
 def _by_chain(job: Job, shapes: Mapping[str, Shape], into: Two | None) -> tuple[Array, Array, Code | None]:
@@ -330,9 +338,11 @@ def _say_why(job: Job, k: int) -> None:
     constrained_dynamics(job.model, job.q[k], job.v[k], np.zeros(job.model.nv), constraints, proximal=proximal)
 
 
-def _by_columns(kernel: CompiledFunction, job: Job, given: Sequence[Array]) -> tuple[Array, Array]:
+def _by_columns(job: Job, shapes: Mapping[str, Shape]) -> tuple[Array, Array]:
     """A and B by derivatives of the step along one direction at a time: the directions of a state are a batch."""
     n, nv = len(job), job.model.nv
+    kernel = _kernel(job, along(job.step, shapes), shapes, {"direction": (3 * nv,)})
+    given = [job.q, job.v, *_given(job, shapes).values()]
     both, fine = np.empty((n, 2 * nv, 3 * nv)), np.ones(n, dtype=bool)
     some = max(1, _MANY // (3 * nv))
     for first in range(0, n, some):

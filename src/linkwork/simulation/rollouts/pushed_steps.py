@@ -39,8 +39,9 @@ def in_tangent_space(model: Model, q: list[Any], change: list[Any]) -> list[Any]
     return found
 
 
-def _advancing(model: Model, step: Step, shapes: Mapping[str, Shape], names: Sequence[str]) -> Program:
+def _advancing(step: Step, shapes: Mapping[str, Shape], names: Sequence[str]) -> Program:
     """The program of a step: from q, v, tau, dt and the arguments of these names to q and v."""
+    model = step.model
     arguments: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "dt": ()}
     arguments |= {name: shapes[name] for name in names}
 
@@ -54,8 +55,9 @@ def _advancing(model: Model, step: Step, shapes: Mapping[str, Shape], names: Seq
     return trace("step", advance, arguments)[0]
 
 
-def along(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Callable[..., Any]:
+def along(step: Step, shapes: Mapping[str, Shape]) -> Callable[..., Any]:
     """A traceable function: the derivative of any step along one direction of q (in the tangent space), v and tau."""
+    model = step.model
 
     def text(q: Any, v: Any, tau: Any, dt: Any, direction: Any, **given: Any) -> Any:
         nv, names = model.nv, list(given)
@@ -63,7 +65,7 @@ def along(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Callable[...
         along = flat(direction)
         _, ((dq,),) = pushed(integrate_of(model), [own[0], [0.0] * nv], [[[0.0] * model.nq, along[:nv]]])
         others = [[0.0] * len(each) for each in own[3:]]
-        program = _advancing(model, step, shapes, names)
+        program = _advancing(step, shapes, names)
         (after, end), ((d_after, dv),) = pushed(program, own, [[dq, along[nv : 2 * nv], along[2 * nv :], *others]])
         changes: list[Any] = [*in_tangent_space(model, after, d_after), *dv]
         changes[0] = changes[0] + solved(end)
@@ -72,11 +74,12 @@ def along(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Callable[...
     return text
 
 
-def by_pushing(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Callable[..., tuple[Any, Any]]:
+def by_pushing(step: Step, shapes: Mapping[str, Shape]) -> Callable[..., tuple[Any, Any]]:
     """A traceable function: A and B of any step, by propagating all unit tangents."""
+    model = step.model
 
     def text(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, Any]:
-        program = _advancing(model, step, shapes, list(given))
+        program = _advancing(step, shapes, list(given))
         own = [flat(x) for x in (q, v, tau, dt, *given.values())]
         directions = tangents(model, own[0], [len(each) for each in own[3:]])
         (after, end), changes = pushed(program, own, directions)

@@ -8,7 +8,7 @@ from typing import Any
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.varied import often
 from linkwork.engine.ir.program import Program
-from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, plan_for_trace
+from linkwork.engine.plans import Plan, TracedTask, looped, plan_for_trace
 from linkwork.engine.trace.isomorphic import branches_of
 from linkwork.simulation.step import Step
 
@@ -31,7 +31,12 @@ def size_of_sums(step: Step) -> int:
 
 def held_by_python(step: Step) -> bool:
     """Whether contacts are solved in Python in every step, because code has loops."""
-    return step.contacts is not None and len(step.model.bodies) > MOST_BODIES
+    return step.contacts is not None and looped(step.model)
+
+
+def has_loops(step: Step) -> bool:
+    """Whether code of the step has loops over bodies."""
+    return looped(step.model) or any(each.has_loops for each in step.functions)
 
 
 def apart(step: Step) -> bool:
@@ -80,8 +85,7 @@ def _plan(
     places = {name: f"argument{k}" for k, name in enumerate(arguments)}
     usual = {places[name]: own for name, own in often(model, arguments).items()}
     branches = branches_of(model, program)
-    calls = len(model.bodies) > MOST_BODIES or any(each.has_loops for each in step.functions)
-    identity = None if calls else key  # what is called is known from the trace alone
+    identity = None if has_loops(step) else key  # what is called is known from the trace alone
     task = TracedTask(program, list(arguments.values()), results, identity, None, over_time, RECORDED, usual, branches)
     found = plan_for_trace(task, f"the step of this rollout of {model.name!r}", form)
     if key:
