@@ -13,6 +13,7 @@ from rich.console import Console
 import linkwork as lw
 from linkwork import cli
 from linkwork.algorithms import FORWARD_DYNAMICS
+from linkwork.engine.optimisations import OPTIMISATIONS
 from linkwork_lab.bench import Settings, Subject, chains, measure, measurements, standard, subjects, without
 from linkwork_lab.bench.cases import CASES, States
 from linkwork_lab.bench.contest import Contestant, UnavailableError, contest, difference, ours
@@ -315,3 +316,9 @@ def test_an_optimisation_is_measured_by_turning_it_off(capsys: pytest.CaptureFix
     assert "one call" in table and "9 states" in table and table.count("×") == 4
     assert cli.main(["bench", "serial_chain:1", "--without", "rows,haste"]) != 0
     assert "'haste' is none of rows" in capsys.readouterr().err
+
+
+def test_the_page_of_times_says_what_each_optimisation_brings() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "performance.md").read_text(encoding="utf-8")
+    for name, what in OPTIMISATIONS.items():
+        assert f"| `{name}` | {what} |" in page
