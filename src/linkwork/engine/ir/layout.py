@@ -6,12 +6,19 @@ the same numbers of up to four items of a list lie side by side (``lists``).
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
+from linkwork.engine import optimisations
 from linkwork.engine.ir.address import ONE, Address
 from linkwork.engine.ir.lists import width_of
+from linkwork.engine.ir.merge import merge_cases
+from linkwork.engine.ir.passes import eliminate_dead_code
 from linkwork.engine.ir.program import Block, Loop, Program
 
 IN_SQUARE = ("cell", "place", "post", "knot", "seam")
 """What ``square`` consists of."""
+WIDTHS = ("row", *IN_SQUARE, "matrices")
+"""How wide a row of ``work`` and the parts of ``square`` are, and how many matrices there are."""
 
 CACHE_LINE = 8
 """Numbers in a cache line."""
@@ -20,13 +27,23 @@ Number = tuple[str, int]
 """A field, and which of its numbers."""
 
 
+def laid_out(program: Program, lists: bool = True) -> dict[str, int]:
+    """Give a program with loops its memory, without dead code and cases alike; its ``WIDTHS``. ``lists`` says whether
+    items of lists lie side by side.
+    """
+    eliminate_dead_code(program)
+    if optimisations.on("merging"):
+        merge_cases(program)
+    return lay_out_fields(program, lists)
+
+
 def lay_out_fields(program: Program, lists: bool = False) -> dict[str, int]:
     """Give each used number of each field its place in a row of ``work``, or in a cell or another part of ``square`` if
     it is addressed by these, and each matrix its place in ``square``; how wide a "row" and each of these become, and
     how many "matrices" there are. ``lists`` says whether items of lists lie side by side.
     """
     used = [program.details[n] for n in program.walk() if _is_of_field(program.details[n])]
-    part_of = {address.array: s for address in used for _, s in address.terms if isinstance(s, str) and s in IN_SQUARE}
+    part_of = {address.array: str(s) for address in used for _, s in address.terms if s in IN_SQUARE}
     program.seats = {n: seat for n, seat in program.seats.items() if lists and seat.run[0] not in part_of}
     runs = _runs(program)
     slots: dict[str, dict[Number, int]] = {part: {} for part in ("row", *IN_SQUARE)}
@@ -47,7 +64,7 @@ def lay_out_fields(program: Program, lists: bool = False) -> dict[str, int]:
         detail = program.details[n]
         if _is_of_field(detail):
             program.details[n] = placed(detail)
-        elif isinstance(detail, Loop) and detail.successor and _is_of_field(detail.successor):
+        elif isinstance(detail, Loop) and _is_of_field(detail.successor):
             detail.successor = placed(detail.successor)
     return {**widths, "matrices": _lay_out_matrices(program)}
 
@@ -65,7 +82,7 @@ def _runs(program: Program) -> dict[Number, list[Number]]:
     return found
 
 
-def _is_of_field(detail: object) -> bool:
+def _is_of_field(detail: object) -> TypeGuard[Address]:
     return isinstance(detail, Address) and detail.array.startswith("field")
 
 
