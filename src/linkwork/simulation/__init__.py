@@ -5,9 +5,6 @@
 arguments that both functions share.
 """
 
-from linkwork.simulation.rollouts import Rollout, rollout
-from linkwork.simulation.simulate import simulate
-from linkwork.simulation.torques import Controller
-from linkwork.simulation.trajectory import Trajectory
+from linkwork.late import late
 
-__all__ = ["Controller", "Rollout", "Trajectory", "rollout", "simulate"]
+__getattr__, __dir__, __all__ = late(__name__, __file__)

@@ -14,9 +14,10 @@ bits for every number of lanes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from linkwork.engine import optimisations
-from linkwork.engine.emit.arithmetic import BINARY, Arithmetic
+from linkwork.engine.emit.arithmetic import Arithmetic
 from linkwork.engine.emit.bitwise import each
 from linkwork.engine.emit.call_frame import Interface, listed, parameters
 from linkwork.engine.emit.calling import call
@@ -27,7 +28,19 @@ from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat
 from linkwork.engine.emit.sparing import Spared, calls_of, choice, symbols
 from linkwork.engine.emit.writer import Value, bits, constant, declarations, vector
 from linkwork.engine.ir.address import Address
-from linkwork.engine.ir.program import WITHIN, Block, Fold, Loop, Map, Operand, Program, Repeat, Subroutine, programs
+from linkwork.engine.ir.program import (
+    WITHIN,
+    Block,
+    Fold,
+    Keep,
+    Loop,
+    Map,
+    Operand,
+    Program,
+    Repeat,
+    Subroutine,
+    programs,
+)
 
 
 def module(
@@ -53,8 +66,7 @@ def module(
 
 
 _LONG, _LONGEST_BLOCK = 2_000, 500
-"""Instructions of a long program, and of a basic block of one, which are cut: LLVM's time is quadratic in its length.
-"""
+"""Instructions of a long program, and of a basic block of one: LLVM's time is quadratic in the length of a block."""
 
 
 class Kernel(Arithmetic):
@@ -63,8 +75,8 @@ class Kernel(Arithmetic):
     returns = "void"
     further: Sequence[tuple[str, str]] = ()  # its parameters besides the arrays of its interface
     never = ""
-    """The block that returns if an argument is null, which never happens; none until it is needed. LLVM merges blocks
-    that it knows to follow each other: a long one is cut only where control flow might branch.
+    """The block that returns if an argument is null, which never happens; none until it is needed. LLVM joins blocks
+    between which control flow cannot branch.
     """
 
     def __init__(
@@ -81,8 +93,7 @@ class Kernel(Arithmetic):
         """Those that have been written, by the names of their functions."""
         self.left: set[int] = set()
         """Folds whose state lies in memory as they left it."""
-        self.given: dict[tuple[str, ...], str] = {}
-        """Where values lie that programs over rows are given."""
+        self.given: dict[tuple[str, ...], str] = {}  # where values lie that programs over rows are given
         self.handed: dict[int, Callable[[int, Address], None]] = {}
         """What writes loads of what the iteration before may have left in registers."""
         self.until_cut = _LONGEST_BLOCK if len(program.root.order) > _LONG else -1
@@ -136,41 +147,34 @@ class Kernel(Arithmetic):
         self.until_cut -= 1
         if self.until_cut == 0:
             self.cut()
-        program, value = self.program, self.value
-        operation, operands, detail = program.operations[n], program.operands[n], program.details[n]
-        if operation in BINARY:  # as most are
-            self.arithmetic(n, operation, max(self.lanes, program.widths[n]), *map(value, operands))
-        elif operation == "load":
-            self.handed.get(n, self.emit_load)(n, detail)
-        elif operation == "store":
-            self.emit_store(operands[0], detail)
-        elif operation == "index":
-            self.emit_index(n, detail)
-        elif operation == "store_index":
-            self.store(f"%v{operands[0]}", self.integer(detail), "i64")
-        elif operation == "affine":
-            self.emit_affine(n, detail)
-        elif operation == "loop":
-            self.emit_loop(detail)
-        elif operation == "vector":
-            self.vector([value(x) for x in operands], f"%v{n}")
-        elif operation == "extract":
-            wide = vector(program.lanes(operands[0]))
-            self.let(f"extractelement {wide} {value(operands[0])}, i32 {detail}", f"%v{n}")
-        elif operation in WITHIN or operation == "call":
-            given = [
-                constant(x, self.lanes) if type(x) is float else value(x) for x in operands
-            ]  # alike where it is so
-            getattr(self, operation)(n, detail, given)
-        elif operation == "keep":
-            assert self.kept is not None
-            if (buffer := self.kept.buffer()) not in self.memory:
-                self.memory.append(buffer)
-            self.kept.keep(self, detail, [value(x) for x in operands])
-        elif operation in ("final", "part"):
-            self.load(self.at(value(operands[0]), detail * self.lanes), self.type, self.align, f"%v{n}")
+        program = self.program
+        operation, operands = program.operations[n], program.operands[n]
+        if operation in _EMITTED:
+            _EMITTED[operation](self, n, operands, program.details[n])
         else:
-            self.arithmetic(n, operation, max(self.lanes, program.widths[n]), *map(value, operands))
+            self.arithmetic(n, operation, max(self.lanes, program.widths[n]), *map(self.value, operands))
+
+    def emit_store_index(self, x: int, address: Address) -> None:
+        self.store(f"%v{x}", self.integer(address), "i64")
+
+    def extract(self, n: int, operands: tuple[Any, ...], lane: int) -> None:
+        (x,) = operands
+        self.let(f"extractelement {vector(self.program.lanes(x))} {self.value(x)}, i32 {lane}", f"%v{n}")
+
+    def inside(self, n: int, operands: tuple[Any, ...], what: Any) -> None:
+        """Other code, or a program inside this one; constants are the same for all lanes."""
+        given = [constant(x, self.lanes) if type(x) is float else self.value(x) for x in operands]
+        getattr(self, self.program.operations[n])(n, what, given)
+
+    def keep(self, _: int, operands: tuple[Any, ...], what: Keep) -> None:
+        assert self.kept is not None
+        if (buffer := self.kept.buffer()) not in self.memory:
+            self.memory.append(buffer)
+        self.kept.keep(self, what, [self.value(x) for x in operands])
+
+    def number(self, n: int, operands: tuple[Any, ...], k: int) -> None:
+        """One of several numbers in memory."""
+        self.load(self.at(self.value(operands[0]), k * self.lanes), self.type, self.align, f"%v{n}")
 
     def cut(self) -> None:
         """Continue in another basic block."""
@@ -181,10 +185,6 @@ class Kernel(Arithmetic):
         self.branch(nowhere, self.never, following)
         self.begin(following)
 
-    def within(self, program: Program, interface: Interface, symbol: str) -> Kernel:
-        """The kernel of a program inside this one."""
-        return Kernel(program, interface, self.lanes, symbol, self.kept_inside)
-
     def repeat(self, n: int, what: Repeat, values: Sequence[str]) -> None:
         """A call of the function that repeats; %v{n} is its memory, which holds the final state."""
         symbol = f"{self.symbol}.repeat{n}"
@@ -192,7 +192,9 @@ class Kernel(Arithmetic):
         for k, value in enumerate(values):
             self.store(value, self.at(f"%v{n}", k * self.lanes), self.type, self.align)
         self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.rows_at}, ptr %data, ptr %ints)")
-        program = self.within(what.program, interface_of(what, self.interface), f"{symbol}.program")
+        program = Kernel(
+            what.program, interface_of(what, self.interface), self.lanes, f"{symbol}.program", self.kept_inside
+        )
         self.inner += [program.text(), repeat(symbol, what, self.lanes)]
 
     def subroutine(self, n: int, what: Subroutine, values: Sequence[str]) -> None:
@@ -201,7 +203,7 @@ class Kernel(Arithmetic):
             symbol = self.subroutines[what] = f"{self.symbol}.subroutine{len(self.subroutines)}"
             for k, program in enumerate(programs(what)):
                 own, interface = symbol + f".sparing{k}" * (k > 0), self.interface.inside((what.given,), (what.state,))
-                self.inner.append(self.within(program, interface, own).text())
+                self.inner.append(Kernel(program, interface, self.lanes, own, self.kept_inside).text())
         self.memory.append(f"  %v{n} = alloca [{self.lanes * max(1, what.state)} x double], align 64")
         before = self.left_by(self.program.operands[n], what.given)
         place = f"%v{before}" if before is not None else f"%given{n}"
@@ -230,7 +232,7 @@ class Kernel(Arithmetic):
         symbol = f"{self.symbol}.map{n}"
         self.do(f"call void @{symbol}(ptr {self.given_at(values)}, ptr {self.rows_at})")
         interface = Interface((what.source.width, what.given), (1 + what.target.width,))
-        program = self.within(what.program, interface, f"{symbol}.program")
+        program = Kernel(what.program, interface, self.lanes, f"{symbol}.program", self.kept_inside)
         self.inner += [program.text(), map_rows(symbol, what, self.kept)]
 
     def fold(self, n: int, what: Fold, values: Sequence[str]) -> None:
@@ -342,9 +344,24 @@ class Kernel(Arithmetic):
 
     def carried(self, loop: Loop, tag: str) -> Registers:
         """The loop-carried registers of a loop: only for one state; several lanes have none to spare."""
-        return Registers(
-            self, carried(self.program, loop) if self.lanes == 1 and optimisations.on("carrying") else None, tag
-        )
+        alone = self.lanes == 1 and optimisations.on("carrying")
+        return Registers(self, carried(self.program, loop) if alone else None, tag)
+
+
+_EMITTED: dict[str, Callable[[Kernel, int, tuple[Any, ...], Any], None]] = {
+    "load": lambda kernel, n, _, address: kernel.handed.get(n, kernel.emit_load)(n, address),
+    "store": lambda kernel, _, operands, address: kernel.emit_store(operands[0], address),
+    "index": lambda kernel, n, _, address: kernel.emit_index(n, address),
+    "store_index": lambda kernel, _, operands, address: kernel.emit_store_index(operands[0], address),
+    "affine": lambda kernel, n, _, address: kernel.emit_affine(n, address),
+    "loop": lambda kernel, _, __, loop: kernel.emit_loop(loop),
+    "vector": lambda kernel, n, operands, _: kernel.vector([*map(kernel.value, operands)], f"%v{n}"),
+    "extract": Kernel.extract,
+    "keep": Kernel.keep,
+    **dict.fromkeys(("final", "part"), Kernel.number),
+    **dict.fromkeys(("call", *WITHIN), Kernel.inside),
+}
+"""What is written for an instruction with a number, operands and a detail, if that is no arithmetic."""
 
 
 class FoldKernel(Kernel):

@@ -6,7 +6,6 @@ them, ``steps`` is the step with laws, costs, constraints and stops, ``by_hand``
 spreads a job over workers, ``divergence`` finds where and why a trajectory became non-finite.
 """
 
-from linkwork.simulation.rollouts.result import Rollout
-from linkwork.simulation.rollouts.rollout import rollout
+from linkwork.late import late
 
-__all__ = ["Rollout", "rollout"]
+__getattr__, __dir__, __all__ = late(__name__, __file__)
