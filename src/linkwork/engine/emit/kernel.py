@@ -348,7 +348,7 @@ class Kernel(Arithmetic):
         return Registers(self, carried(self.program, loop) if alone else None, tag)
 
 
-_EMITTED: dict[str, Callable[[Kernel, int, tuple[Any, ...], Any], None]] = {
+_EMITTED: dict[str, Callable[[Kernel, int, tuple[Any, ...], Any], object]] = {
     "load": lambda kernel, n, _, address: kernel.handed.get(n, kernel.emit_load)(n, address),
     "store": lambda kernel, _, operands, address: kernel.emit_store(operands[0], address),
     "index": lambda kernel, n, _, address: kernel.emit_index(n, address),
