@@ -1,7 +1,7 @@
 """Coulomb friction with stiction, and stops at the position limits, in ``lw.simulate``.
 
-(``lw.rollout`` has another law, smoothed Coulomb friction, which costs one division per joint and lets joints creep;
-see ``algorithms.step``.)
+(The other law, ``friction_law="smoothed"``, costs one division per joint and lets joints creep; see
+``algorithms.step``.)
 
 Both are forces λ, constant over a step, that are no larger than needed. With v₀ the velocities at the end of the step
 without them and G their response, v = v₀ + G λ, and
