@@ -143,7 +143,7 @@ class Case:
                 return "contacts and constraints exclude each other in a mechanism of 60 bodies"
             return "cannot be traced or differentiated" if caller == "differentiate" else ""
         if self.has("stops") and caller != "simulate":
-            return "takes joint_limits for up to 50 bodies"
+            return "takes joint_limits and friction_law='stiction' for up to 50 bodies"
         return ""
 
 

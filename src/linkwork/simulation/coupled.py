@@ -31,6 +31,11 @@ class Followed:
     ratio: float
     offset: float
 
+    def after(self, own: int, leader: Followed) -> Followed:
+        """The leader of degree of freedom ``own``, which follows one that follows this leader."""
+        offset = self.ratio * leader.offset + self.offset
+        return Followed(leader.dof if self.ratio else own, self.ratio * leader.ratio, offset)
+
 
 @dataclass(frozen=True)
 class Together:
@@ -110,9 +115,7 @@ def moving_together(model: Model, constraints: Sequence[Constraint]) -> Together
         new = Followed(there.dof if ratio else a, ratio, offset)
         if here.dof != a or here.ratio != 1.0 or (ratio and there.dof == a):
             return None
-        for i, one in found.items():
-            if one.dof == a:
-                found[i] = Followed(new.dof if one.ratio else i, one.ratio * ratio, one.ratio * offset + one.offset)
+        found |= {i: one.after(i, new) for i, one in found.items() if one.dof == a}
     names, coordinates = zip(*_joints_of(model), strict=True)
     return Together(tuple(found[i] for i in range(model.nv)), names, coordinates, tuple(couplings))
 

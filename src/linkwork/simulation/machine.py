@@ -138,7 +138,7 @@ class Machine:
             parts.append(np.zeros(scene.step.model.nv) if extra is None else extra)
         if scene.hold and said is not None:
             parts.append(said)
-        clock = np.array([float(k), float(k % scene.hold) if scene.hold else 0.0])
+        clock = np.array([float(k), float(k % max(scene.hold, 1))])
         before = [np.array(part, dtype=np.float64)[None] for part in (*parts, clock)]
         while True:
             span = min(self._span, self.steps - k)

@@ -92,31 +92,46 @@ class Run:
         if self.asking is not None:
             self._go_asking(self.asking, q, v)
             return
-        k, steps, every, dt, bar, add = 0, self.steps, self.every, self.dt, self.bar, self.states.add
+        k, steps = 0, self.steps
         while True:
-            self.t, self.v = k * dt, v
+            self.t, self.v = k * self.dt, v
             answer = self._answer(k, q, v)
-            if k % every == 0 or k == steps:
-                add(self.t, q, v, answer)
-            if self.watched is not None:
-                self.watched.see(self.t, q, v, answer)
+            self._keep(k, q, v, answer)
+            if k < steps and self.machine is not None:
+                k, q, v, answer = self._in_code(self.machine, k, q, v, answer)
             if k == steps:
                 return
-            if self.machine is not None and not (self.machine.leaves_stops and self.plant.extra is not None):
-                source, begun = self.plant.source, answer._replace(extra=self.plant.extra)
-                said = source.tau if isinstance(source, Held) else None
-                k, q, v, answer, said = self.machine.go_on(k, every, q, v, begun, said, self.states)
-                if isinstance(source, Held) and said is not None:
-                    source.tau = said
-                self.t, self.v, self.plant.count, self.plant.tau, self.plant.extra = k * dt, v, k, *answer[1::2]
-                if bar is not None:
-                    bar(k)
-                if k == steps:
-                    return
             q, v = self._stepped(q, v, answer)
-            if bar is not None:
-                bar(k)
+            self._tell(k)
             k += 1
+
+    def _keep(self, k: int, q: Array, v: Array, answer: Answer) -> None:
+        """Record and show a state."""
+        if k % self.every == 0 or k == self.steps:
+            self.states.add(self.t, q, v, answer)
+        if self.watched is not None:
+            self.watched.see(self.t, q, v, answer)
+
+    def _tell(self, k: int) -> None:
+        if self.bar is not None:
+            self.bar(k)
+
+    def _in_code(
+        self, machine: Machine, k: int, q: Array, v: Array, answer: Answer
+    ) -> tuple[int, Array, Array, Answer]:
+        """The state that code reaches from step k, and its answer."""
+        plant, source = self.plant, self.plant.source
+        if machine.leaves_stops and plant.extra is not None:
+            return k, q, v, answer
+        said = source.tau if isinstance(source, Held) else None
+        k, q, v, answer, said = machine.go_on(
+            k, self.every, q, v, answer._replace(extra=plant.extra), said, self.states
+        )
+        if isinstance(source, Held) and said is not None:
+            source.tau = said
+        self.t, self.v, plant.count, plant.tau, plant.extra = k * self.dt, v, k, *answer[1::2]
+        self._tell(k)
+        return k, q, v, answer
 
     def _go_asking(self, asking: Asking, q: Array, v: Array) -> None:
         """Do all steps, beginning in a state, with driving forces from a Python function: in compiled code, and in
@@ -139,8 +154,7 @@ class Run:
                     self.states.add(self.t, q, v, answer)
             if k == self.steps:
                 return
-            if self.bar is not None:
-                self.bar(k)
+            self._tell(k)
             if begun is None or k < until:
                 asking.at(k + 1, *self._stepped(q, v, answer), plant.tau)
 

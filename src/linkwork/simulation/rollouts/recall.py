@@ -45,7 +45,7 @@ Known = tuple[dict[Any, Any], tuple[Any, ...], Mapping[str, Array]]
 its code is kept, by which key, and the rows of the drive.
 """
 _DRIVES = ("q_target", "kp", "v_target", "kd", "f_ext")
-_BOOLS = frozenset((bool,))
+_BOOLS, _NONE = frozenset((bool,)), frozenset((NoneType,))
 
 
 def known_step(
@@ -59,10 +59,10 @@ def known_step(
 ) -> Known | None:
     """Such a step; None for others."""
     constraints, stabilisation, proximal = settings
-    if any(map(_given_at_all, others)) or not _BOOLS.issuperset(map(type, switches)):
+    if not (_NONE.issuperset(map(type, others)) and _BOOLS.issuperset(map(type, switches))):
         return None
     drive: Mapping[str, Array] | None = NOTHING
-    if any(map(_given_at_all, drives)):
+    if not _NONE.issuperset(map(type, drives)):
         drive = _rows(model, {name: x for name, x in zip(_DRIVES, drives, strict=True) if x is not None})
     if drive is None or type(proximal) is not float or proximal:
         return None
@@ -75,10 +75,6 @@ def known_step(
         return None
     memo = held_by(model, constraints).quick if constraints else model._memo.derived
     return memo, (*key, stabilisation, dt), drive  # the time step is a constant in the code that stabilises
-
-
-def _given_at_all(value: Any) -> bool:
-    return value is not None
 
 
 def _rows(model: Model, given: Mapping[str, Any]) -> dict[str, Array] | None:
