@@ -1,9 +1,22 @@
 """Many trajectories at once, in machine code.
 
 The input is a model, a batch of states, and arrays of joint forces, gains and damping; the output is a ``Rollout``, the
-recorded states. ``parts`` converts the arguments to checked arrays with a time axis, ``jobs`` runs the time loop over
-them, ``steps`` is the step with laws, costs, constraints and stops, ``by_hand`` the loop with a policy, ``executors``
-spreads a job over workers, ``divergence`` finds where and why a trajectory became non-finite.
+recorded states.
+
+    rollout         ``lw.rollout``
+    asked           its arguments, checked and made into a job
+    jobs            all data that a worker needs: the time loop over them
+    executors       a job spread over workers
+    steps           the plans of a step
+    by_hand         the time loop in Python: for a policy
+    held_steps      steps with contacts of many bodies
+    result          the states, with their gradients
+    divergence      which trajectory became non-finite, where and why
+    gradients       of a loss, by the adjoint method
+    linearise       one step, linearised, by ``linearised_step`` of the algorithms or by one of
+    driven_steps    parts of a step, by recursions
+    pushed_steps    tangents through its program
+    chained_steps   a chain of kernels, for large robots
 """
 
 from linkwork.simulation.rollouts.result import Rollout

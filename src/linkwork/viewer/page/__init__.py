@@ -1,1 +1,5 @@
-"""A motion as one self-contained web page."""
+"""A motion as one self-contained web page.
+
+    numbers     arrays as text
+    save_html   ``lw.save_html``
+"""
