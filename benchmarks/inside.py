@@ -16,6 +16,7 @@ from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.code import jit
 from linkwork.engine.ir.program import text
 from linkwork.engine.plans.specialised import Specialised
+from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Task
 from linkwork_lab.bench import pages
 
@@ -37,9 +38,10 @@ def listings() -> dict[str, str]:
     }
 
 
-def plan() -> Specialised:
+def plan() -> StraightLine:
     """Forward dynamics of the pendulum for the four lanes of AVX2."""
-    return Specialised(Task(ALGORITHMS["articulated_body"], MODEL, ("f_ext",)), CPU, LANES)
+    task = Task(ALGORITHMS["articulated_body"], MODEL, ("f_ext",))
+    return StraightLine(task, Specialised(task), CPU, LANES)
 
 
 def module() -> str:

@@ -43,6 +43,9 @@ q, v = lw.random_state(model, 0)
 {}
 print(sum(name.split(".")[0] in ("linkwork", "linkwork_lab") for name in sys.modules))
 """
+_PRIVATE = re.compile(r"^\s*(?:from|import) linkwork\.engine\b", re.MULTILINE)
+"""Lines of tests that import what is inside the engine."""
+_BODIES = re.compile(r"len\((\w+\.)*bodies\)")
 _BLANK = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 _BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.match_case)
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -90,15 +93,17 @@ def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, int]]:
 
 def questions(tree: ast.AST) -> Iterator[int]:
     """The lines of a source that ask how many bodies there are: uses of MOST_BODIES, and comparisons of the length of
-    something's bodies with a number above 1 or a constant.
+    something's bodies with a number above 1, a constant, or one of the planner's table of costs.
     """
     for node in ast.walk(tree):
         name = getattr(node, "id", None) or getattr(node, "attr", None)
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load) and "MOST_BODIES" in str(name):
             yield node.lineno
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("within"):
+            yield from (node.lineno for given in node.args if _BODIES.fullmatch(ast.unparse(given)))
         elif isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
-            bodies = any(re.fullmatch(r"len\((\w+\.)*bodies\)", ast.unparse(side)) for side in sides)
+            bodies = any(_BODIES.fullmatch(ast.unparse(side)) for side in sides)
             if bodies and any(_is_constant(side) for side in sides):
                 yield node.lineno
 
@@ -175,6 +180,9 @@ def measured(checkout: Path) -> dict[str, Any]:
     asking = {
         name: sorted(set(questions(tree))) for name, tree in sources.items() if name.partition("/")[2] not in PLANNER
     }
+    tests = sorted((checkout / "tests").glob("*.py"))
+    inside = {path.name: len(_PRIVATE.findall(path.read_text(encoding="utf-8"))) for path in tests}
+    inside = {name: count for name, count in inside.items() if count}
     engine = {name: tree for name, tree in sources.items() if name.startswith("linkwork/engine/")}
 
     def under(*folders: str) -> int:
@@ -185,6 +193,7 @@ def measured(checkout: Path) -> dict[str, Any]:
         "asking for the number of bodies": [f"{name}: {', '.join(map(str, at))}" for name, at in asking.items() if at],
         "plan classes": derived(engine, "Plan"),
         "kernel classes": derived(engine, "Kernel"),
+        "imports of tests from the engine": [f"{name}: {count}" for name, count in inside.items()],
     }
     numbers: dict[str, int] = {
         "code of engine, dynamics, simulation, compiled": under(*(f"linkwork/{room}" for room in ROOMS)),
@@ -195,6 +204,7 @@ def measured(checkout: Path) -> dict[str, Any]:
         "modules outside the planner that ask how many bodies": len(places["asking for the number of bodies"]),
         "plan classes": len(places["plan classes"]),
         "kernel classes": len(places["kernel classes"]),
+        "imports of tests from the engine": sum(inside.values()),
     }
     for name, (module, call) in CALLS.items():
         numbers[f"modules of {name}, loaded by a call"] = loaded(checkout, call)

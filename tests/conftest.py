@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 import linkwork
 from linkwork.engine.code.cache import obstacle
 from linkwork.engine.emit import builtin
+from linkwork.engine.run import threads
 from strategies import FORMS
 
 SOURCE = Path(linkwork.__file__).parent
@@ -46,6 +47,12 @@ def builtins() -> None:
     """For tests of the builtins themselves: there are none with LINKWORK_BUILTIN=0."""
     if not builtin.available():
         pytest.skip("there are no builtins in this process")
+
+
+@pytest.fixture
+def worth_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches are spread over threads, however small they are."""
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1e-12)
 
 
 @pytest.fixture(autouse=True)

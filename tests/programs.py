@@ -14,15 +14,18 @@ from linkwork.engine.ir import evaluator, verifier
 from linkwork.engine.ir.lists import pack_lists
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import Task
-from linkwork.engine.plans.rolled import Rolled
+from linkwork.engine.plans.loops import BodyLoops, Loops
 from linkwork.engine.plans.specialised import Specialised
 from strategies import ARRAYS, Array, State
+
+BASELINE = jit.BASELINE
+"""The oldest CPU that code is made for, whose vectors have two lanes."""
 
 
 def evaluated(task: Task, form: str, arguments: Sequence[Array]) -> list[Array]:
     """The results of one state, by the verified program of a form and the evaluator."""
     if form != "specialised":
-        return run_rolled(Rolled(task), arguments, packed=form == "rolled, one state")
+        return run_loops(BodyLoops(task), arguments, packed=form == "rolled, one state")
     arrays = _arrays(task, arguments)
     program = Specialised(task).program
     verifier.verify(program, arrays)
@@ -30,17 +33,17 @@ def evaluated(task: Task, form: str, arguments: Sequence[Array]) -> list[Array]:
     return _results(task, arrays)
 
 
-def run_rolled(plan: Rolled, arguments: Sequence[Array], packed: bool = False) -> list[Array]:
+def run_loops(loops: Loops, arguments: Sequence[Array], packed: bool = False) -> list[Array]:
     """The same by a program with loops; packed, items of lists are on lanes as for one state."""
-    program, *widths = plan.program
-    program = pack_lists(program) if packed else program
-    arrays = _arrays(plan.task, arguments)
-    arrays |= {name: np.full(size, np.nan) for name, size in plan.memory(*widths).items()}
-    arrays |= {"data": plan.model_tables.data, "ints": plan.model_tables.ints}
-    sizes = plan.sizes(plan.program.cell)
+    program, widths = loops.laid_out
+    program, tables = pack_lists(program) if packed else program, loops.tables(False)
+    arrays = _arrays(loops.task, arguments)
+    arrays |= {name: np.full(size, np.nan) for name, size in loops.memory(widths, False).items()}
+    arrays |= {"data": tables.data, "ints": tables.ints}
+    sizes = loops.sizes(widths, False)
     verifier.verify(program, arrays, sizes)
     evaluator.run(program, arrays, sizes)
-    return _results(plan.task, arrays)
+    return _results(loops.task, arrays)
 
 
 def _arrays(task: Task, arguments: Sequence[Array]) -> dict[str, Any]:

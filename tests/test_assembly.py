@@ -16,16 +16,15 @@ import pytest
 import linkwork as lw
 from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, closing
-from linkwork.engine.ir.evaluator import run
-from linkwork.engine.ir.verifier import verify
 from linkwork.engine.plans import Task, plan_for
-from linkwork.engine.plans.levelled import ByLevels
+from linkwork.engine.plans.loops import Looped
 from linkwork.inside import evaluate
 from linkwork.model import Model
 from linkwork.model.assembly import assembly_of
 from linkwork_lab.reproduce.closed_chains.ladders import comb, ladder, star
 from linkwork_lab.reproduce.counting import as_written
 from linkwork_lab.reproduce.longest_path import longest_path
+from programs import run_loops
 from strategies import Array, close, pool, state_of
 from test_closed_chains import EVERY, LOOPS, ROWS, arguments, holds, pulled_bar
 
@@ -128,14 +127,8 @@ def test_code_has_the_bits_of_the_interpreter() -> None:
 def rolled_results(task: Task, given: Sequence[Array]) -> list[Array]:
     """The results by the definition of the intermediate code, after the program has been verified."""
     plan = plan_for(task, "rolled", lanes=2)
-    assert isinstance(plan, ByLevels)
-    tables, squares = plan.definition()
-    arrays = {f"argument{k}": array.ravel() for k, array in enumerate(given)}
-    arrays |= {f"result{k}": np.zeros(count) for k, count in enumerate(task.results)}
-    arrays |= {"data": tables.data, "ints": tables.ints, "square": np.zeros(squares)}
-    verify(plan.program.program, arrays, tables.sizes)
-    run(plan.program.program, arrays, tables.sizes)
-    return [arrays[f"result{k}"] for k in range(len(task.results))]
+    assert isinstance(plan, Looped)
+    return run_loops(plan.loops, given)
 
 
 def test_one_loop_over_levels_has_the_bits_of_the_text() -> None:
@@ -162,11 +155,11 @@ def test_lanes_and_threads_do_not_change_a_bit() -> None:
     task = Task(ASSEMBLY, model, ("f_ext",))
     (expected,), _ = plan_for(task, "interpreted").run(given, 3)
     plan = plan_for(task, "rolled", lanes=2)
-    assert isinstance(plan, ByLevels)
+    assert isinstance(plan, Looped) and plan.team is not None
     (together,), status = plan.run(given, 3)
     assert status == 0 and together.tobytes() == (expected + 0.0).tobytes()
     for threads in (1, 2, 2, 2):
-        plan.threads = threads
+        plan.team.threads = threads
         for k in range(3):
             (alone,), _ = plan.run([array[k : k + 1] for array in given], 1)
             assert alone.tobytes() == together[k : k + 1].tobytes()
@@ -176,4 +169,4 @@ def test_loops_that_are_many_and_unlike_are_interpreted() -> None:
     model = lw.mechanisms.serial_chain(60)
     frames = holds(*((str(k), body) for k in range(20) for body in (1 + k, 60 - k)))
     assert type(plan_for(Task(closing(method="assembly"), model, (), frames))).__name__ == "Interpreted"
-    assert isinstance(plan_for(Task(ASSEMBLY, model)), ByLevels)
+    assert isinstance(plan_for(Task(ASSEMBLY, model)), Looped)

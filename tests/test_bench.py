@@ -288,7 +288,7 @@ def test_peers_that_cannot_take_part_say_why(
     def missing(name: str) -> Any:
         raise ImportError(name)
 
-    monkeypatch.setattr(pinocchio, "import_module", missing)
+    monkeypatch.setattr("linkwork_lab.bench.contest.import_module", missing)
     found, notes = factories(["pin"])
     assert found == {} and "not installed" in notes["pin"]
 

@@ -10,18 +10,16 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
-from linkwork.engine.code import jit
 from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.plans.plan import Compiled
-from linkwork.engine.run import threads as run_threads
 from linkwork.engine.spaces import SPACES
 from linkwork.inside import evaluate
 from linkwork.model import Model
-from programs import arguments_of, bits
+from programs import BASELINE, arguments_of, bits
 from strategies import FAMILIES, Array, State, pool_to_compile, random_tree, state_of
 
 STATES = 70
-WIDTHS = {"sse2": (jit.BASELINE, 2), "host": (None, None), "four": (None, 4), "sse2_four": (jit.BASELINE, 4)}
+WIDTHS = {"sse2": (BASELINE, 2), "host": (None, None), "four": (None, 4), "sse2_four": (BASELINE, 4)}
 NAMES = "inverse_dynamics articulated_body composite_body mass_matrix jacobian/world integrate energy".split()
 
 
@@ -59,9 +57,8 @@ def made(name: str, form: str, width: str) -> Compiled:
 
 
 @pytest.fixture(params=[1, 2])
-def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+def threads(request: pytest.FixtureRequest, worth_threads: None) -> Iterator[int]:
     """Use this number of threads, however small the batch."""
-    monkeypatch.setattr(run_threads, "WORTH_A_THREAD", 1e-12)
     lw.set_threads(request.param)
     yield request.param
     lw.set_threads(None)

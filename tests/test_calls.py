@@ -27,7 +27,6 @@ from linkwork.engine import mode
 from linkwork.engine.code import linker
 from linkwork.engine.emit import builtin
 from linkwork.engine.plans import Task, plan_for
-from linkwork.engine.run import threads
 from linkwork.joints import Prismatic, Revolute, Spherical
 from linkwork.model import Model
 from strategies import Array, random_tree, state_of
@@ -287,9 +286,8 @@ def of_pickle(data: bytes) -> Array:
 
 
 @pytest.fixture
-def split(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def split(worth_threads: None) -> Iterator[None]:
     """Use two threads even for the smallest batch."""
-    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1e-12)
     MODEL._memo.quick.clear()  # what was made for builtins knows batches that are worth none
     lw.set_threads(2)
     yield

@@ -177,9 +177,8 @@ def test_robots_of_gymnasium_move_as_in_mujoco(name: str, tmp_path: Path, monkey
     assert held > 0
 
 
-def test_a_rollout_goes_as_mujoco_goes_to_the_bit_in_any_company(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("worth_threads")
+def test_a_rollout_goes_as_mujoco_goes_to_the_bit_in_any_company(tmp_path: Path) -> None:
     m, model = scene("legs", tmp_path)
     d, rng, steps = mujoco.MjData(m), np.random.default_rng(0), 250
     speeds = rng.normal(size=(6, m.nv)) * np.linspace(0.0, 0.8, 6)[:, None]
@@ -201,7 +200,6 @@ def test_a_rollout_goes_as_mujoco_goes_to_the_bit_in_any_company(
         assert worst < 1e-9 and d.ncon > 0
     alone = lw.rollout(model, Q[3], V[3], dt=0.004, steps=steps, contacts=model.contacts)
     assert np.array_equal(alone.q, many.q[3]) and np.array_equal(alone.v, many.v[3])
-    monkeypatch.setattr("linkwork.engine.run.threads.WORTH_A_THREAD", 1e-12)
     lw.set_threads(2)
     try:
         spread = lw.rollout(model, np.tile(Q, (3, 1)), np.tile(V, (3, 1)), dt=0.004, steps=60, contacts=model.contacts)

@@ -14,7 +14,6 @@ import mpmath
 import numpy as np
 import pytest
 
-from linkwork.engine.code import jit
 from linkwork.engine.ir import evaluator
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import ARITHMETIC, Program, count, text
@@ -22,7 +21,7 @@ from linkwork.engine.ir.verifier import verify
 from linkwork.engine.trace.replay import expanded, replay
 from linkwork.engine.trace.tracer import Tracer
 from linkwork.spatial import OPERATIONS, elementary
-from programs import bits, machine
+from programs import BASELINE, bits, machine
 from strategies import Array
 
 context = mpmath.mp.clone()
@@ -242,7 +241,7 @@ def inputs() -> Array:
     return np.concatenate([PAIRS.T[::3], *drawn])
 
 
-@pytest.mark.parametrize(("lanes", "cpu"), [(1, None), (4, None), (2, jit.BASELINE)], ids=["one", "four", "sse2"])
+@pytest.mark.parametrize(("lanes", "cpu"), [(1, None), (4, None), (2, BASELINE)], ids=["one", "four", "sse2"])
 def test_machine_code_has_the_arrays_bits(lanes: int, cpu: tuple[str, str] | None, inputs: Array) -> None:
     x, y = np.ascontiguousarray(inputs.T)
     expected = [getattr(elementary, name)(*(x, y)[: len(BOUNDS[name][1][0])]) for name in BOUNDS]

@@ -13,7 +13,6 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS, FORWARD_DYNAMICS, INVERTING
-from linkwork.engine.mode import current_form, form
 from linkwork.joints import Fixed, Free, Joint, Planar, Revolute, Spherical, Universal
 from linkwork.model import Model
 from linkwork.spatial import LARGEST_ANGLE
@@ -236,7 +235,7 @@ SOLID = {"mass": 1.0, "inertia": (1.0, 1.0, 1.0)}
 
 @pytest.mark.parametrize(("joint", "count"), [(Spherical(), 4), (Free(), 4), (Planar(), 2)])
 @pytest.mark.parametrize("length", [0.0, 1e-170])
-def test_a_rotation_of_length_zero_names_its_joint(joint: Joint, count: int, length: float) -> None:
+def test_a_rotation_of_length_zero_names_its_joint(joint: Joint, count: int, length: float, engine: str) -> None:
     model = arm(joint, **SOLID)
     for s, bad in ((state_of(model, 6), ()), (state_of(model, 6, (3,)), (1,))):
         s.q[(*bad, slice(-count, None))] = length
@@ -246,7 +245,7 @@ def test_a_rotation_of_length_zero_names_its_joint(joint: Joint, count: int, len
             lambda s: lw.mass_matrix(model, s.q),
             lambda s: lw.forward_dynamics(model, s.q, s.v, s.tau),
         )
-        for call in calls if current_form() == "interpreted" else calls[-1:]:  # all share the joint's own text
+        for call in calls if engine == "interpreted" else calls[-1:]:  # all share the joint's own text
             with pytest.raises(lw.SingularError, match="joint 'wrist': the rotation in q has length zero"):
                 call(s)
 
@@ -289,7 +288,7 @@ def test_four_threads_get_the_same_bits(engine: str) -> None:
     s = state_of(MODEL, 8, (5,))
 
     def work(_: int) -> list[list[bytes]]:
-        with form(engine):  # a form holds for one thread
+        with lw.form(engine):  # a form holds for one thread
             return [bits(CALLS[name](s, FRAMES)) for name in sorted(FAMILIES & ASKED[engine])]
 
     with ThreadPoolExecutor(4) as workers:

@@ -20,6 +20,7 @@ from linkwork.engine.ir.program import ARITHMETIC, Program, length
 from linkwork.engine.ir.verifier import verify
 from linkwork.engine.plans import Task
 from linkwork.engine.plans.specialised import Specialised
+from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Signature
 from linkwork.engine.plans.traced import Traced, TracedTask
 from linkwork.engine.spaces import SPACES
@@ -185,9 +186,10 @@ def test_a_text_over_arrays_keeps_its_bits(number: int) -> None:
 
     shapes = {"q": (model.nq,), "v": (nv,), "tau": (nv,)}
     plan = law("text", text, shapes, [(nv,), (nv,)], model, ()).plan
-    assert isinstance(plan, Traced)
-    alone = Traced(TracedTask(lambda: plan.program, shapes.values(), plan.task.shapes, plan.task.identity))
-    assert alone.key(1) != plan.key(1)  # other code
+    assert isinstance(plan, StraightLine) and isinstance(plan.source, Traced)
+    task = plan.source.task
+    alone = Traced(TracedTask(lambda: plan.program, shapes.values(), task.shapes, task.identity))
+    assert StraightLine(task, alone).key(1) != plan.key(1)  # other code
     wide, state = plan.one_state_program, state_of(model, number)
     assert arithmetic(wide) < 0.9 * arithmetic(plan.program)
     found, expected = (evaluated(each, plan.task, [state.q, state.v, state.tau]) for each in (wide, plan.program))
@@ -266,7 +268,8 @@ def test_a_zero_in_one_branch_only_does_not_meet_an_infinite_number() -> None:
         wheel = builder.add_body(f"{side} wheel", joint=Revolute("z"), mass=1.0, inertia=np.eye(3))
         place = lw.placement((1.0, offset, 0.0))
         builder.add_body(f"{side} bob", wheel, Prismatic("z"), place, mass=1.0, inertia=np.eye(3))
-    function = Specialised(Task(ALGORITHMS["inverse_dynamics"], builder.build(), ("f_ext",)))
+    task = Task(ALGORITHMS["inverse_dynamics"], builder.build(), ("f_ext",))
+    function = StraightLine(task, Specialised(task))
     arguments = [np.zeros((1, 4)), np.array([[1e200, 0.0, 0.0, 0.0]]), np.zeros((1, 4))]
     assert function.run_one(arguments)[1] == 2
     (tau,), status = function.run(arguments, 1)
@@ -283,7 +286,7 @@ def test_a_user_s_function_computes_branches_side_by_side_in_one_call(monkeypatc
     state = state_of(model, 2, (5,))
     many, alone = fast(state.q, state.v), fast(state.q[3], state.v[3])
     assert alone.tobytes() == many[3].tobytes()
-    assert isinstance(fast.plan, Traced) and length(fast.plan.one_state_program) < 0.8 * length(fast.plan.program)
+    assert isinstance(fast.plan, StraightLine) and length(fast.plan.one_state_program) < 0.8 * length(fast.plan.program)
 
     def refusing(*what: Any, isomorphic: bool = False, warns: bool = True) -> Any:
         if isomorphic:
@@ -307,7 +310,7 @@ def test_what_a_zero_of_other_branches_loses_is_not_hidden_by_a_choice() -> None
     law = lw.compile(lambda q, w: np.clip(lw.frame_velocity(model, q, w, tips)[:, [0, 2]], -1.0, 1.0), q=4, w=4)
     q, w = np.zeros((5, 4)), np.full((5, 4), 0.5)
     w[2, 0] = 1.7e308
-    assert isinstance(law.plan, Traced) and length(law.plan.one_state_program) < length(law.plan.program)
+    assert isinstance(law.plan, StraightLine) and length(law.plan.one_state_program) < length(law.plan.program)
     alone, many = law(q[2], w[2]), law(q, w)
     assert alone.tobytes() == many[2].tobytes() and np.array_equal(many[2, 0], [0.0, -0.05])
 
@@ -333,7 +336,7 @@ def test_over_time_branches_are_side_by_side_and_have_the_bits_of_others(monkeyp
             changed.setattr(machine, "_LARGEST", 0)
             expected = lw.simulate(model, q[0], v[0], 0.01, 1e-3, integrator=integrator)
         assert found.q.tobytes() == expected.q.tobytes() and found.a.tobytes() == expected.a.tobytes()
-    plans = [plan for plan in model._memo.plans.values() if isinstance(plan, Traced)]
+    plans = [plan for plan in model._memo.plans.values() if isinstance(getattr(plan, "source", None), Traced)]
     assert len(plans) == 3  # a rollout with a law, and two integrators
     for plan in plans:
         assert length(plan.one_state_program) < 0.8 * length(plan.program)

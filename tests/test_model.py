@@ -97,6 +97,22 @@ def test_frames_are_checked_too() -> None:
         builder.add_frame(3, "hull")  # type: ignore[arg-type]
 
 
+def test_an_inertia_is_given_by_moments_six_numbers_or_a_matrix() -> None:
+    """Six numbers are the upper triangle, row by row: xx, xy, xz, yy, yz, zz."""
+    matrix = np.array([[1.0, 0.01, 0.02], [0.01, 1.1, 0.03], [0.02, 0.03, 1.2]])
+    upper = tuple(matrix[np.triu_indices(3)])
+    for given, expected in (
+        (matrix, matrix),
+        (upper, matrix),
+        ([*upper], matrix),
+        ((1, 1.1, 1.2), np.diag([1, 1.1, 1.2])),
+    ):
+        builder = lw.Builder()
+        builder.add_body("arm", mass=2.0, inertia=given)
+        (body,) = builder.build().bodies
+        np.testing.assert_array_equal(np.reshape(body.inertia.second.full().numbers(), (3, 3)), expected)
+
+
 @pytest.mark.parametrize("inertia", [(1.0, 1.0, 3.0), (-0.1, 1.0, 1.0)])
 def test_an_inertia_that_no_body_has_is_used_with_a_warning(inertia: tuple[float, ...]) -> None:
     with pytest.warns(lw.LinkworkWarning, match="inertia of body 'odd': no body of mass 2 has the principal moments"):

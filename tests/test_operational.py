@@ -19,8 +19,9 @@ from linkwork.algorithms import ALGORITHMS, OPERATIONAL
 from linkwork.algorithms.fewest_operations import fewest_operations
 from linkwork.cli.count import counted
 from linkwork.engine.ir import evaluator
-from linkwork.engine.plans import Task, plan_for
-from linkwork.engine.plans.rolled import Rolled
+from linkwork.engine.plans import Task
+from linkwork.engine.plans.loops import BodyLoops
+from linkwork.inside import machine_code
 from linkwork.model import Frame, Model
 from linkwork.model.junctions import common_ancestor, junctions_of
 from linkwork.model.paths import paths_of
@@ -28,7 +29,7 @@ from linkwork_lab.reproduce.counting import as_written, folded
 from linkwork_lab.reproduce.operational_inertia import growth
 from linkwork_lab.reproduce.operational_inertia.humanoid import two_arms
 from linkwork_lab.studies import EXPLICIT_INVERSE
-from programs import run_rolled
+from programs import run_loops
 from strategies import Array, State, close, law, pool
 from test_pinocchio import Pair, make
 
@@ -354,11 +355,11 @@ def test_loops_in_code_leave_out_links_off_the_paths(method: str, monkeypatch: p
         totals = []
         for model in (branching(0), branching(2)):
             frames = [model.frame(name) for name in points]
-            plan = Rolled(Task(ALGORITHMS[f"operational/{method}"], model, (), frames))
-            program = vars(plan)["program"] = program or plan.program
+            loops = BodyLoops(Task(ALGORITHMS[f"operational/{method}"], model, (), frames))
+            program = vars(loops)["laid_out"] = program or loops.laid_out
             q, _ = lw.random_state(model, 1)
             done.clear()
-            (found,) = run_rolled(plan, [q])
+            (found,) = run_loops(loops, [q])
             totals.append(done.total())
             with lw.interpreted():
                 close(found.reshape(6 * len(frames), -1), lw.operational_inertia_inverse(model, q, points), 1e-12)
@@ -382,11 +383,10 @@ def test_pairs_that_share_no_body_cost_nothing() -> None:
 def test_the_explicit_inverse_is_the_same_matrix_and_cubic(arms: Model) -> None:
     q, _ = lw.random_state(arms, 3)
     frames = [arms.frame(name) for name in HANDS]
-    task = Task(EXPLICIT_INVERSE, arms, (), frames)
     with lw.interpreted():
         expected = lw.operational_inertia_inverse(arms, q, HANDS)
-    for form_asked in ("interpreted", "rolled"):
-        (found,), _ = plan_for(task, form_asked).run((q[None],), 1)
+    for form in ("interpreted", "looped"):
+        (found,) = machine_code(EXPLICIT_INVERSE, arms, frames, form)(q[None])
         close(found.reshape(12, 12), expected, 1e-10)
     chains = [growth.chain(n, 1) for n in (4, 8, 12, 16, 20)]
     counts = [sum(as_written(EXPLICIT_INVERSE, *chain).values()) for chain in chains]

@@ -16,15 +16,18 @@ from linkwork.engine.emit import builtin
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.carrying import carried
 from linkwork.engine.function import function
+from linkwork.engine.ir.layout import WIDTHS
 from linkwork.engine.ir.program import text
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Task, form_of, looped, plan_for
+from linkwork.engine.plans.loops import BodyLoops, Looped
+from linkwork.engine.plans.one_state import by_segments, segment_tree
+from linkwork.engine.plans.permuted import Permuted
 from linkwork.engine.plans.plan import Interpreted, Plan
-from linkwork.engine.plans.rolled import OfParts, Rolled
-from linkwork.engine.plans.segmented import Reordered, Segmented
 from linkwork.engine.plans.specialised import Specialised
+from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.spaces import SPACES
-from linkwork.engine.trace import segmented, tables
+from linkwork.engine.trace import tables
 from linkwork.engine.trace.tables import BODIES, FRAMES, JUNCTIONS, packed
 from linkwork.inside import costs
 from linkwork.model import Model
@@ -57,27 +60,27 @@ CHAIN, LONG, STAR, COMB = (
 @pytest.mark.parametrize(
     ("name", "model", "form", "plan"),
     [
-        ("articulated_body", CHAIN, "auto", Specialised),
-        ("articulated_body", CHAIN, "rolled", Rolled),
+        ("articulated_body", CHAIN, "auto", StraightLine),
+        ("articulated_body", CHAIN, "rolled", Looped),
         ("articulated_body", CHAIN, "interpreted", Interpreted),
-        ("articulated_body", LONG, "auto", Rolled),
-        ("articulated_body", LONG, "specialised", Specialised),
-        ("operational_inertia/pv", CHAIN, "rolled", Specialised),
-        ("constraint_force", CHAIN, "auto", Specialised),
-        ("constraint_force", CHAIN, "rolled", Specialised),
-        ("constraint_force", LONG, "auto", Segmented),
-        ("constraint_force", LONG, "rolled", Segmented),
-        ("constraint_force", LONG, "specialised", Specialised),
+        ("articulated_body", LONG, "auto", Looped),
+        ("articulated_body", LONG, "specialised", StraightLine),
+        ("operational_inertia/pv", CHAIN, "rolled", StraightLine),
+        ("constraint_force", CHAIN, "auto", StraightLine),
+        ("constraint_force", CHAIN, "rolled", StraightLine),
+        ("constraint_force", LONG, "auto", Looped),
+        ("constraint_force", LONG, "rolled", Looped),
+        ("constraint_force", LONG, "specialised", StraightLine),
         ("constraint_force", LONG, "interpreted", Interpreted),
-        ("constraint_force", COMB, "auto", Reordered),
-        ("constraint_force", COMB, "interpreted", Reordered),
+        ("constraint_force", COMB, "auto", Permuted),
+        ("constraint_force", COMB, "interpreted", Permuted),
         ("constraint_force", STAR, "auto", Interpreted),
         ("constraint_force_world", LONG, "auto", Interpreted),
         ("virtual_work_split", CHAIN, "auto", Interpreted),
-        ("virtual_work_split", CHAIN, "specialised", Specialised),
-        ("virtual_work_split", CHAIN, "rolled", OfParts),
-        ("virtual_work_unsplit", CHAIN, "rolled", Rolled),
-        ("inversion", LONG, "auto", Specialised),
+        ("virtual_work_split", CHAIN, "specialised", StraightLine),
+        ("virtual_work_split", CHAIN, "rolled", Permuted),
+        ("virtual_work_unsplit", CHAIN, "rolled", Looped),
+        ("inversion", LONG, "auto", StraightLine),
     ],
 )
 def test_the_planner_decides(name: str, model: Model, form: str, plan: type[Plan]) -> None:
@@ -93,12 +96,12 @@ def test_long_chains_are_interpreted_by_the_text_that_is_compiled() -> None:
 
 def test_code_that_would_be_too_long_is_rolled(monkeypatch: pytest.MonkeyPatch) -> None:
     task = Task(ALGORITHMS["articulated_body"], lw.mechanisms.rope(5))
-    monkeypatch.setattr(Specialised, "is_kept", False)
+    monkeypatch.setattr(StraightLine, "is_kept", False)
     with costs(straight_alone=10):
-        assert type(plan_for(task)) is Rolled
-        assert type(plan_for(task, "straight")) is Specialised
-        monkeypatch.setattr(Specialised, "is_kept", True)
-        assert type(plan_for(task)) is Specialised
+        assert type(plan_for(task)) is Looped
+        assert type(plan_for(task, "straight")) is StraightLine
+        monkeypatch.setattr(StraightLine, "is_kept", True)
+        assert type(plan_for(task)) is StraightLine
     assert Specialised(task).fits(10_000) and not Specialised(task).fits(1000)  # by its end; not traced so far
 
 
@@ -106,10 +109,10 @@ def test_batches_are_rolled_where_straight_code_is_long(monkeypatch: pytest.Monk
     monkeypatch.setattr("linkwork.engine.code.loader.is_kept", lambda key: False)
     task = Task(ALGORITHMS["mass_matrix"], CHAIN)
     plan, q = plan_for(task), np.random.default_rng(0).normal(size=(3, 4))
-    assert isinstance(plan, Specialised) and plan.for_batches is plan
+    assert isinstance(plan, StraightLine) and plan.for_batches is plan
     with costs(straight_in_batches=10):
         plan = plan_for(task)
-        assert isinstance(plan, Specialised) and type(plan.for_batches) is Rolled
+        assert isinstance(plan, StraightLine) and type(plan.for_batches) is Looped
     (many,), status = plan.run([q], 3)
     assert status == 0 and not plan._codes
     for row, one in zip(many, q, strict=True):
@@ -117,11 +120,11 @@ def test_batches_are_rolled_where_straight_code_is_long(monkeypatch: pytest.Monk
 
 
 def test_a_walk_of_one_state_hands_over_what_the_next_body_reads() -> None:
-    plan = Rolled(Task(ALGORITHMS["inverse_dynamics"], lw.mechanisms.binary_tree(4), absent=("f_ext",)))
-    program = plan.program.program
+    loops = BodyLoops(Task(ALGORITHMS["inverse_dynamics"], lw.mechanisms.binary_tree(4), absent=("f_ext",)))
+    program = loops.program
     walks = [program.details[n] for n in program.root.order if program.operations[n] == "loop"]
     found = [carried(program, walk) for walk in walks]
-    assert any(found) and ".left0 = phi" in plan.text(1) and ".left0 = phi" not in plan.text(2)
+    assert any(found) and ".left0 = phi" in loops.text(1) and ".left0 = phi" not in loops.text(2)
     for each in filter(None, found):
         for case in each.cases.values():
             assert set(case.loaded) <= set(each.places) == set(case.stored) and case.source != case.row
@@ -179,17 +182,19 @@ def test_words_are_packed_by_name_and_none_is_missing_or_unknown() -> None:
 def test_plans_tell_code_exactly_the_words_that_it_reads() -> None:
     batch = {"states", "whole", "buffer", "argument0", "argument0_stride", "result0"}
     one = {"team", "crew", "argument0", "argument1", "argument2", "result0"}
-    plans: list[tuple[Rolled | Segmented, str, set[str]]] = [
-        (Rolled(Task(ALGORITHMS["mass_matrix"], CHAIN)), "batch", batch),
-        (Segmented(Task(SEGMENTS, LONG, ("f_ext",)), lanes=1), "one_state", one),
+    task = Task(ALGORITHMS["mass_matrix"], CHAIN)
+    plans: list[tuple[Looped, str, set[str]]] = [
+        (Looped(task, BodyLoops(task)), "batch", batch),
+        (by_segments(Task(SEGMENTS, LONG, ("f_ext",)), lanes=1), "one_state", one),
     ]
     for plan, name, call in plans:
         code, _ = plan.code(1)
         told = {**plan.tables(code, name), **plan.workspace(code, 1, name)}
         assert {*told, *call} == {word for _, word in getattr(plan.interface, name).words}
         assert not told.keys() & call and plan.words(name, 1).any()
-    assert {*tables.SIZES} <= {*Rolled(Task(ALGORITHMS["energy"], CHAIN)).sizes(1)}
-    assert {*segmented.SIZES} <= {*Segmented(Task(SEGMENTS, LONG)).grouped_tables(1).sizes}
+    widths = dict.fromkeys(WIDTHS, 1)
+    assert {*tables.SIZES} <= {*BodyLoops(Task(ALGORITHMS["energy"], CHAIN)).sizes(widths, False)}
+    assert {*segment_tree.SIZES} <= {*by_segments(Task(SEGMENTS, LONG)).loops.tables(False).sizes}
 
 
 def test_sections_of_integers_lie_one_behind_the_other() -> None:
@@ -243,8 +248,8 @@ def test_a_row_of_what_is_handed_on_is_used_again_when_all_children_have_read_it
         assert earlier == 0 if parents[body] == 0 else left[earlier] == parents[body]
         left[row] = body
     assert 0 not in left and len(left) < 5
-    rolled = Rolled(Task(ALGORITHMS["mass_matrix_inverse"], CHAIN))
-    assert "handed_ints" in text(rolled.program.program)
+    loops = BodyLoops(Task(ALGORITHMS["mass_matrix_inverse"], CHAIN))
+    assert "handed_ints" in text(loops.program)
 
 
 # Forms on request
@@ -253,7 +258,7 @@ def test_a_row_of_what_is_handed_on_is_used_again_when_all_children_have_read_it
 @pytest.mark.parametrize("name", ["straight", "looped", "interpreted", "auto"])
 def test_a_form_can_be_requested_whatever_the_size(name: str) -> None:
     """For this thread; afterwards the planner chooses again, and what has been kept for it is served."""
-    plans = {"straight": Specialised, "looped": Rolled, "interpreted": Interpreted, "auto": Specialised}
+    plans = {"straight": StraightLine, "looped": Looped, "interpreted": Interpreted, "auto": StraightLine}
     model = lw.mechanisms.serial_chain(4)
     q, v = lw.random_state(model, 0)
     expected = lw.inverse_dynamics(model, q, v, v)
@@ -267,7 +272,8 @@ def test_a_form_can_be_requested_whatever_the_size(name: str) -> None:
         thread.join()
     assert elsewhere == [("auto", False)] and current_form() == "auto" and not looped(model)
     if name in ("straight", "looped"):
-        assert model._memo.plans.keys().isdisjoint(model._memo.forms[plans[name].__name__.lower()].plans)
+        own = {"straight": "specialised", "looped": "rolled"}[name]
+        assert model._memo.plans.keys().isdisjoint(model._memo.forms[own].plans)
     np.testing.assert_array_equal(lw.inverse_dynamics(model, q, v, v), expected)
 
 

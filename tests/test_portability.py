@@ -27,8 +27,8 @@ from linkwork.engine.code import jit, linker, loader
 from linkwork.engine.emit import builtin, mailbox
 from linkwork.engine.emit.spinning import spinning
 from linkwork.engine.plans import Task, plan_for
+from linkwork.engine.plans.loops import Looped
 from linkwork.engine.plans.plan import Compiled
-from linkwork.engine.plans.segmented import Segmented
 from linkwork.engine.run import helper_threads
 
 TARGETS = {
@@ -419,4 +419,4 @@ def test_the_doctor_survives_code_that_ends_its_process(
 
 def test_one_state_can_be_asked_to_take_two_threads() -> None:
     plan = plan_for(Task(ALGORITHMS["constraint_force"], lw.mechanisms.serial_chain(51, "prismatic"), ("f_ext",)))
-    assert isinstance(plan, Segmented) and plan.threads is None
+    assert isinstance(plan, Looped) and plan.team is not None and plan.team.threads is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -13,16 +13,18 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
+from linkwork.compiled.repeating import repeat
+from linkwork.compiled.subroutine import subroutine
 from linkwork.engine.ir import evaluator, verifier
 from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.layout import laid_out
 from linkwork.engine.ir.merge import merge_cases
 from linkwork.engine.ir.program import Block, Loop, Program, calls
 from linkwork.engine.ir.shared_calls import share_calls
-from linkwork.engine.plans import Task, plan_for, stage_words
+from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.plans import plan as plan_module
-from linkwork.engine.plans.rolled import Rolled, laid_out
-from linkwork.engine.plans.staged import Staged
-from linkwork.engine.plans.traced import Traced
+from linkwork.engine.plans.loops import BodyLoops, Looped
+from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.run import memory
 from linkwork.engine.trace import pull_loops
 from linkwork.engine.trace.overwriting import overwritten
@@ -89,14 +91,14 @@ def test_loops_have_the_derivatives_of_straight_code(name: str) -> None:
     close(numbers(loop_gradients), numbers(gradients), 1e-13)
 
 
-def evaluated(plan: Rolled, arguments: list[Any]) -> tuple[list[list[Any]], Counter[str]]:
-    """The results of the verified program of a plan, and the count of each operation."""
-    program, *widths = plan.program
+def evaluated(loops: BodyLoops, arguments: list[Any]) -> tuple[list[list[Any]], Counter[str]]:
+    """The results of the verified program with these loops, and the count of each operation."""
+    program, widths = loops.laid_out
     arrays: dict[str, Any] = {f"argument{k}": list(each) for k, each in enumerate(arguments)}
-    arrays |= {f"result{k}": [0.0] * size for k, size in enumerate(plan.task.results)}
-    arrays |= {name: [np.nan] * size for name, size in plan.memory(*widths).items()}
-    arrays |= {"data": plan.model_tables.data.tolist(), "ints": plan.model_tables.ints.tolist()}
-    sizes = plan.sizes(plan.program.cell)
+    arrays |= {f"result{k}": [0.0] * size for k, size in enumerate(loops.task.results)}
+    arrays |= {name: [np.nan] * size for name, size in loops.memory(widths, False).items()}
+    arrays |= {"data": loops.model_tables.data.tolist(), "ints": loops.model_tables.ints.tolist()}
+    sizes = loops.sizes(widths, False)
     verifier.verify(program, arrays, sizes)
     done: Counter[str] = Counter()
 
@@ -110,7 +112,7 @@ def evaluated(plan: Rolled, arguments: list[Any]) -> tuple[list[list[Any]], Coun
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evaluator, "ARITHMETIC", {k: counted(k, f) for k, f in evaluator.ARITHMETIC.items()})
         evaluator.run(program, arrays, sizes)
-    return [arrays[f"result{k}"] for k in range(len(plan.task.results))], done
+    return [arrays[f"result{k}"] for k in range(len(loops.task.results))], done
 
 
 def task_of(name: str, *derivatives: str) -> Task:
@@ -124,9 +126,9 @@ def task_of(name: str, *derivatives: str) -> Task:
 @pytest.mark.parametrize("name", ["articulated_body", "mass_matrix", "jacobian/local"])
 def test_a_product_backward_takes_at_most_four_times_the_operations(name: str) -> None:
     given = [x for x, _ in zip(state(TREE), task_of(name).arguments, strict=False)]
-    results, once = evaluated(Rolled(task_of(name)), given)
+    results, once = evaluated(BodyLoops(task_of(name)), given)
     weights = [np.ones(len(result)) for result in results]
-    again, there_and_back = evaluated(Rolled(task_of(name, "backward")), [*given, *weights])
+    again, there_and_back = evaluated(BodyLoops(task_of(name, "backward")), [*given, *weights])
     assert all(np.array_equal(bits(x), bits(y)) for x, y in zip(results, again, strict=False))
     assert sum(once.values()) < sum(there_and_back.values()) <= 4 * sum(once.values())
 
@@ -153,7 +155,7 @@ def test_products_in_both_directions_agree_whatever_was_in_memory(name: str) -> 
     )
     weights, tangents = ([rng.normal(size=count) for count in each] for each in (once.results, once.arguments))
     (back, _), (forth, _) = (
-        evaluated(Rolled(task), [*given, *more]) for task, more in ((backward, weights), (forward, tangents))
+        evaluated(BodyLoops(task), [*given, *more]) for task, more in ((backward, weights), (forward, tangents))
     )
     count = len(weights)
     products = [(x, y) for x, y in zip(back[count:], tangents, strict=True)]
@@ -186,7 +188,7 @@ def test_cases_that_are_merged_again_keep_all_kinds() -> None:
 def test_a_product_backward_is_what_differences_of_40_digits_give() -> None:
     given = [list(x) for x in state(TREE)]
     weights, towards = np.random.default_rng(6).normal(size=(2, TREE.nv))
-    (_, *gradients), _ = evaluated(Rolled(task_of("inverse_dynamics", "backward")), [*given, weights])
+    (_, *gradients), _ = evaluated(BodyLoops(task_of("inverse_dynamics", "backward")), [*given, weights])
     with mpmath.workdps(40):
         ends = []
         for h in (mpmath.mpf("1e-15"), mpmath.mpf("-1e-15")):
@@ -201,10 +203,10 @@ def test_a_product_backward_is_what_differences_of_40_digits_give() -> None:
 def test_what_is_not_called_overwritten_is_never_overwritten(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every read of a field finds the same value at the end, unless a pass declares that it may be lost."""
     task = Task(ALGORITHMS[name], TREE, (), TREE.frames)
-    plan = Rolled(task)
-    program = roll(task.algorithm, plan.model_tables.kinds, plan.model_tables.width, expand=False)
+    loops = BodyLoops(task)
+    program = roll(task.algorithm, loops.model_tables.kinds, loops.model_tables.width, expand=False)
     lost = overwritten(program)
-    plan.program = laid_out(program, grouped=False)  # else rows are used again, after derivatives
+    loops.laid_out = program, laid_out(program, grouped=False)  # else rows are used again, after derivatives
     read: list[tuple[int, Any, int, float]] = []
 
     class Watched(evaluator._Run):
@@ -218,7 +220,7 @@ def test_what_is_not_called_overwritten_is_never_overwritten(name: str, monkeypa
 
     monkeypatch.setattr(evaluator, "_Run", Watched)
     given = dict(zip(("q", "v", "tau"), state(TREE), strict=True)) | {"f_ext": FORCE.ravel()}
-    evaluated(plan, [given[argument] for argument, _ in task.algorithm.arguments])
+    evaluated(loops, [given[argument] for argument, _ in task.algorithm.arguments])
     assert len(read) > 100
     assert all(array[element] == value for n, array, element, value in read if n not in lost)
     assert any(array[element] != value for _, array, element, value in read)
@@ -262,13 +264,9 @@ def test_a_chain_of_100_links_on_a_floating_base() -> None:
     ]
 
 
-@pytest.mark.parametrize(("method", "kind"), [("articulated_body", Traced), ("constraint_force", Staged)])
-def test_what_is_served_without_checks_has_the_same_bits(
-    method: str, kind: type, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Plain arrays, with the same leading axes or none, and out=; everything else takes the checked path. Code with
-    loops over bodies is called for tiles, code that cuts chains into segments between stages.
-    """
+@pytest.mark.parametrize("method", ["articulated_body", "constraint_force", "assembly"])
+def test_what_is_served_without_checks_has_the_same_bits(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain arrays, with the same leading axes or none, and out=; everything else takes the checked path."""
 
     def text(q: Array, v: Array, weight: Array) -> Any:
         tau = lw.gravity_torques(LONG, q)
@@ -295,8 +293,8 @@ def test_what_is_served_without_checks_has_the_same_bits(
     assert np.array_equal(second["again"], kept["again"])
     assert all(np.array_equal(found, kept[name]) for name, found in f(q, v, weight).items())
     plan = f.plan
-    assert type(plan) is kind
-    word = plan._busy if isinstance(plan, Staged) else cast(Traced, plan).busy
+    assert isinstance(plan, StraightLine)
+    word = plan.busy
     for busy in (0, 0, 1):  # checked, by code, and by Python, while another call is at the code
         word[0] = busy
         alone = f(q[1, 2], v[1, 2], weight)
@@ -317,10 +315,49 @@ def test_what_is_served_without_checks_has_the_same_bits(
     with pytest.raises(lw.ArgumentError, match=r"leading .* do not broadcast"):
         g(q, v[:2])
     assert np.array_equal(g(q[0], v[0].tolist()), out[0]) and g(q[:0], v[:0]).shape == (0, 4, 60)
-    for module in (stage_words, plan_module):
-        monkeypatch.setattr(module, "MOST_MEMORY", 0)  # too little for what lies between the parts, and for calls
+    monkeypatch.setattr(plan_module, "MOST_MEMORY", 0)  # too little for calls
     h = lw.compile(lambda q, v: lw.forward_dynamics(LONG, q, v, 2.0 * v, method=method), q=60, v=60)
     assert all(np.array_equal(h(q, v), out) for _ in range(2)) and h._entry is not None and not h._entry.forms
+
+
+@pytest.mark.parametrize("method", ["constraint_force", "assembly"])
+def test_code_by_segments_or_levels_is_called_in_subroutines_repeats_and_steps(method: str) -> None:
+    """In the order of the caller's bodies, though segments want the chain's first, with the bits of single calls."""
+    builder, parent = lw.Builder("comb"), "world"
+    for k in range(60):
+        mass = {"mass": 1.0, "inertia": (1.0, 1.0, 1.0)}
+        parent = builder.add_body(f"b{k}", parent, lw.joints.Revolute("xyz"[k % 3]), lw.placement((0.1, 0, 0)), **mass)
+        if k in (0, 20):
+            builder.add_body(f"side{k}", parent, lw.joints.Revolute("x"), lw.placement((0, 0.1, 0)), **mass)
+    model = builder.build()
+
+    def dynamics(q: Any, v: Any, tau: Any) -> Any:
+        return lw.forward_dynamics(model, q, v, tau, method=method)
+
+    def text(q: Any, v: Any) -> Any:
+        called = subroutine(lambda q, v: [dynamics(q, v, 0.0 * v)])
+        (a,) = called(q, called(q, v)[0])
+        return a, repeat(lambda x, q, v: ((0.1 * dynamics(q, v, x),), 1.0), (v,), (q, v), most=3, may_stop=True)[0]
+
+    q, v = np.random.default_rng(3).normal(size=(2, 10, 62))
+    one = lw.compile(text, q=62, v=62)
+    many = one(q, v)
+    a = dynamics(q, dynamics(q, v, 0.0 * v), 0.0 * v)
+    x = v
+    for _ in range(3):
+        x = 0.1 * dynamics(q, v, x)
+    assert np.array_equal(bits(many[0]), bits(a)) and np.array_equal(bits(many[1]), bits(x))
+    assert all(np.array_equal(bits(own), bits(all_[4])) for own, all_ in zip(one(q[4], v[4]), many, strict=True))
+
+    law = lw.compile(lambda t, q, v: 0.01 * dynamics(q, v, -v), t=(), q=62, v=62)
+    runs = [lw.rollout(model, q[:n], 0.1 * v[:n], torque=law, dt=1e-4, steps=3) for n in (1, 9)]
+    for alone, among in ((runs[0].q, runs[1].q), (runs[0].v, runs[1].v)):
+        assert np.array_equal(bits(alone[0]), bits(among[0]))
+    now, speed = q[0], 0.1 * v[0]
+    for _ in range(3):
+        step = lw.rollout(model, now, speed, law(0.0, now, speed)[None], dt=1e-4, steps=1)
+        now, speed = step.q[-1], step.v[-1]
+    close(runs[0].q[0, -1], now, 1e-13)
 
 
 def test_gradients_of_long_chains_are_differentiated_forward() -> None:
@@ -338,14 +375,18 @@ def test_what_is_not_differentiated_is_said(monkeypatch: pytest.MonkeyPatch) -> 
     def by_segments(q: Any) -> Any:
         return lw.forward_dynamics(LONG, q, q, q, method="constraint_force")
 
-    with pytest.raises(lw.TracingError, match=r"constraint_force of .* by segments, .* such as 'articulated_body'"):
-        lw.jvp(by_segments, q=60)
+    def by_levels(q: Any) -> Any:
+        return lw.forward_dynamics(LONG, q, q, q, method="assembly")
+
+    for text, method in ((by_segments, "constraint_force"), (by_levels, "assembly")):
+        with pytest.raises(lw.TracingError, match=rf"{method} of .* by segments, .* such as 'articulated_body'"):
+            lw.jvp(text, q=60)
     gradient = lw.jacobian_of(lambda q: lw.energy(LONG, q, q)[1], q=60)
     with pytest.raises(lw.TracingError, match=r"energy of .* backward only once; .* forward, by lw.jvp"):
         lw.vjp(gradient)
     monkeypatch.setattr(pull_loops, "_STRIDES", {0: (), 1: ("row",)})  # as if two loops were too many
     with pytest.raises(lw.TracingError, match=r"mass_matrix overwrites, .* differentiate it forward, by lw.jvp"):
-        _ = Rolled(task_of("mass_matrix", "backward")).program
+        _ = BodyLoops(task_of("mass_matrix", "backward")).program
 
 
 @pytest.mark.parametrize("name", ["operational/sparse", "operational/pv", "operational/extended_propagator"])
@@ -357,7 +398,7 @@ def test_backward_walks_of_paths_have_the_bits_of_the_evaluator(name: str, monke
     frames = [model.frame(name) for name in ("left_hand", "right_hand", "left_foot")]
     task = Task(ALGORITHMS[name], model, (), frames, derivatives=("backward",))
     arguments = [np.random.default_rng(11).normal(size=(9, n)) for n in task.arguments]
-    plan, expected = Rolled(task), plan_for(task, "interpreted").run(arguments, 9)[0]
+    plan, expected = Looped(task, BodyLoops(task)), plan_for(task, "interpreted").run(arguments, 9)[0]
     scratch = plan_module.scratch
 
     def filled(name: str, count: int) -> int:

@@ -16,7 +16,6 @@ from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, stepping
 from linkwork.cli.count import counted
 from linkwork.engine import rollout as engine_rollout
-from linkwork.engine.run import threads as run_threads
 from linkwork.inside import evaluate
 from linkwork_lab.bench.peers.mujoco import mjcf
 from programs import bits
@@ -103,8 +102,7 @@ def test_drive_and_drag_are_what_they_say() -> None:
 
 
 @pytest.fixture(params=[1, 2])
-def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    monkeypatch.setattr(run_threads, "WORTH_A_THREAD", 1e-12)
+def threads(request: pytest.FixtureRequest, worth_threads: None) -> Iterator[int]:
     lw.set_threads(request.param)
     yield request.param
     lw.set_threads(None)

@@ -15,7 +15,6 @@ import pytest
 
 import linkwork as lw
 from linkwork.dynamics.arguments import Array
-from linkwork.engine.run import threads as run_threads
 from linkwork.simulation.rollouts import asked
 from programs import bits
 from strategies import close
@@ -100,7 +99,8 @@ def test_costs_are_summed_over_the_steps_and_no_state_is_kept() -> None:
     assert alone.cost is not None and alone.cost.shape == () and bits(alone.cost) == bits(priced.cost[2])
 
 
-def test_forms_threads_and_processes_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("worth_threads")
+def test_forms_threads_and_processes_give_the_same_bits() -> None:
     given: dict[str, Any] = {
         **START, "torque": law(), "parameters": (np.zeros((5, 1, 2)), 5.0), "cost": cost(), "cost_parameters": (1.0,),
         "steps": 6, "record": 4, "joint_limits": True, "f_ext": np.ones((2, 6)),
@@ -108,7 +108,6 @@ def test_forms_threads_and_processes_give_the_same_bits(monkeypatch: pytest.Monk
     found = lw.rollout(**given)
     with lw.interpreted():
         assert_same(found, lw.rollout(**given))
-    monkeypatch.setattr(run_threads, "WORTH_A_THREAD", 1e-12)
     lw.set_threads(2)
     try:
         assert_same(found, lw.rollout(**given))

@@ -16,20 +16,20 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS, SEGMENTS
-from linkwork.engine.code import jit
 from linkwork.engine.emit import mailbox as places
 from linkwork.engine.emit.call_frame import Words
 from linkwork.engine.function import function
-from linkwork.engine.ir import evaluator, verifier
-from linkwork.engine.plans import Task, in_parallel, plan_for
-from linkwork.engine.plans.segmented import Reordered, Segmented
+from linkwork.engine.plans import Task, plan_for
+from linkwork.engine.plans.loops import Looped
+from linkwork.engine.plans.one_state import by_segments, team
+from linkwork.engine.plans.permuted import Permuted
 from linkwork.engine.run import helper_threads, threads
 from linkwork.inside import costs, interpret
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical, Universal
 from linkwork.model import Model, segments
 from linkwork.model.segments import SHORTEST, blended, cut, limbs, lined_up
 from linkwork.model.tree import Tree
-from programs import bits
+from programs import BASELINE, bits, run_loops
 from strategies import JOINTS, Array, Cam, State, close, random_inertia, random_placement, state_of
 
 
@@ -191,9 +191,10 @@ def test_side_branches_of_one_shape_are_lanes_whatever_their_number() -> None:
     (plain,), _ = plan_for(Task(ALGORITHMS["constraint_force"], model), "interpreted").run(numbers, 2)
     plan = plan_for(Task(ALGORITHMS["constraint_force"], model), lanes=4)
     close(plain, by_articulated_bodies(model, state), 1e-10)
-    assert isinstance(plan, Reordered) and isinstance(plan.inner, Segmented) and plan.inner.group == 4
+    assert isinstance(plan, Permuted) and isinstance(plan.inner, Looped) and plan.inner.team is not None
+    assert plan.inner.team.loops.group == 4
     for threads_wanted in (1, 2):
-        plan.inner.threads = threads_wanted
+        plan.inner.team.threads = threads_wanted
         (one,), status = plan.run([x[1:] for x in numbers], 1)
         assert status == 0 and np.array_equal(bits(one[0]), bits(plain[1]))
 
@@ -212,9 +213,9 @@ def test_joints_in_random_order_are_lanes(monkeypatch: pytest.MonkeyPatch) -> No
     (plain,), _ = plan_for(Task(SEGMENTS, model), "interpreted").run(numbers, 2)
     close(plain, by_articulated_bodies(model, state), 1e-10)
     plan = plan_for(Task(SEGMENTS, model), lanes=4)
-    assert isinstance(plan, Segmented) and plan.group == 4
+    assert isinstance(plan, Looped) and plan.team is not None and plan.team.loops.group == 4
     for threads_wanted in (1, 2):
-        plan.threads = threads_wanted
+        plan.team.threads = threads_wanted
         (one,), status = plan.run([x[1:] for x in numbers], 1)
         assert status == 0 and np.array_equal(bits(one[0]), bits(plain[1]))
     (both,), status = plan.run(numbers, 2)
@@ -226,7 +227,7 @@ def test_joints_in_random_order_are_lanes(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(
     "name, cpu, lanes",
-    [("revolute", None, 1), ("mixed", jit.BASELINE, 2), ("floating", None, 4), ("revolute", None, 8)],
+    [("revolute", None, 1), ("mixed", BASELINE, 2), ("floating", None, 4), ("revolute", None, 8)],
 )
 def test_lanes_do_not_change_a_bit(name: str, cpu: tuple[str, str] | None, lanes: int) -> None:
     state, wanted = expected(name)
@@ -238,21 +239,9 @@ def test_lanes_do_not_change_a_bit(name: str, cpu: tuple[str, str] | None, lanes
 def test_the_evaluator_agrees_and_the_program_is_well_formed() -> None:
     model = chains()["mixed"]
     state, wanted = expected("mixed")
-    plan = Segmented(Task(SEGMENTS, model), lanes=1)
-    program, row, cell, _ = plan.program
-    tables = plan.grouped_tables(1)
-    rows, cells = plan.cut.length, plan.cut.count + 1 + plan.cut.head
-    places = cells * cell
-    seams = places + 99 * (len(model.bodies) + 1)
-    sizes = {**tables.sizes, "places": places, "posts": 0, "knots": 0, "seams": seams}
-    found = np.zeros(model.nv)
-    arrays = {f"argument{k}": x.ravel() for k, x in enumerate(arguments(state, 2))}
-    square = np.full(seams + 999 * (plan.cut.count + 2), np.nan)
-    arrays |= {"result0": found, "work": np.full(rows * row, np.nan), "square": square}
-    arrays |= {"data": tables.data, "ints": tables.ints}
-    verifier.verify(program, arrays, sizes)
-    evaluator.run(program, arrays, sizes)
-    assert np.array_equal(bits(found + 0.0), bits(wanted[2]))
+    loops = by_segments(Task(SEGMENTS, model), lanes=1).loops
+    (found,) = run_loops(loops, arguments(state, 2))
+    assert np.array_equal(bits(found), bits(wanted[2]))
 
 
 def in_threads(jobs: Sequence[threading.Thread]) -> None:
@@ -292,7 +281,7 @@ def test_a_call_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None
     first, other = ([x[k].copy() for x in (state.q, state.v, state.tau, state.f_ext)] for k in (0, 1))
     lw.forward_dynamics(model, *first, method="constraint_force")
     (plan,) = (plan for key, plan in model._memo.plans.items() if key[:2] == ("constraint_force", ()))
-    assert isinstance(plan, Segmented)
+    assert isinstance(plan, Looped)
     plan.busy[0] = 1  # what another call is at, the builtins leave to Python
     run, calls = plan.call_one, []
 
@@ -322,16 +311,17 @@ def test_builtins_ask_helpers_themselves(monkeypatch: pytest.MonkeyPatch) -> Non
         asked.append(1)
         helper_threads.ask(*job)
 
-    monkeypatch.setattr(in_parallel, "ask", ask)
+    monkeypatch.setattr(team, "ask", ask)
     lw.set_threads(2)
     try:
         wanted = call()
         assert all(np.array_equal(bits(call()), bits(wanted)) for _ in range(300))
         assert asked, "Python hires helpers, and wakes them"
         plan = function(ALGORITHMS["constraint_force"], model, ("f_ext",), (), False, "auto")
-        assert isinstance(plan, Segmented) and plan._members
-        assert plan._members == helper_threads.hired()[: len(plan._members)]  # other tests may have hired more
-        assert not any(helper._mailbox[places.CLAIMED] for helper in plan._members)
+        assert isinstance(plan, Looped) and plan.team is not None
+        members = plan.team.members
+        assert members and members == helper_threads.hired()[: len(members)]  # other tests may have hired more
+        assert not any(helper._mailbox[places.CLAIMED] for helper in members)
         lw.set_threads(1)
         monkeypatch.setattr(plan, "call_one", None)
         assert np.array_equal(bits(call()), bits(wanted))
@@ -353,7 +343,7 @@ def test_helpers_of_a_call_that_is_interrupted_come_back(monkeypatch: pytest.Mon
 
     try:
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(in_parallel, "ask", interrupted)
+            patch.setattr(team, "ask", interrupted)
             given = state.q[0], state.v[0], state.tau[0], state.f_ext[0]
             lw.forward_dynamics(model, *given, method="constraint_force")
     finally:

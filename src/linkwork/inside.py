@@ -22,7 +22,7 @@ from linkwork.engine.code import jit
 from linkwork.engine.ir.program import count
 from linkwork.engine.plans import Plan, Task, form_of, plan_for
 from linkwork.engine.plans.costs import costs
-from linkwork.engine.plans.segmented import Segmented
+from linkwork.engine.plans.one_state import by_segments
 from linkwork.engine.plans.specialised import specialised_program
 from linkwork.engine.run.threads import cores
 from linkwork.engine.spaces import flatten, size
@@ -180,7 +180,7 @@ def one_state(
     elif "segmented" not in algorithm.forms or cut_into(model, integer("segments", segments, 1)) is None:
         raise ArgumentError(f"{algorithm.name} of {model.name!r} cannot be cut into {segments} segments")
     else:
-        plan = Segmented(task, lanes=chosen, pieces=segments)
+        plan = by_segments(task, lanes=chosen, pieces=segments)
     served = plan.served("one")
 
     def run(*state: Array) -> Array:

@@ -22,6 +22,11 @@ solved by cyclic reduction. On P processors this takes about N / P + 2 log₂ P 
 
 Side branches are articulated bodies, as in ``constraint_force``, also in parallel; I is then Iᴬ.
 
+This is a text of its own, since ``constraint_force`` keeps every quantity of every link, finds ω by parallel prefix and
+sums side branches pairwise, so that its longest chain of steps is logarithmic; a processor that has many links would do
+more arithmetic so, and wait for their memory. Segments of one link each are the one case of both, and there this text
+would take N steps for ω.
+
 F couples a joint to the one before its segment. Only L and D of the first elimination are stored, so that the
 second needs no Y: the rest is recomputed, since memory traffic on a long chain is slower than arithmetic.
 """

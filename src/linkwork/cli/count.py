@@ -75,7 +75,7 @@ def counted(algorithm: Algorithm, model: Model, frames: Sequence[Frame]) -> dict
 def _is_listed(algorithm: Algorithm, model: Model) -> bool:
     """Whether it is counted by default: not if that takes long, for costs that grow faster than linearly, too."""
     squared = _SQUARED.intersection(algorithm.results) or algorithm.name == "composite_body"
-    return within("listed_matrices" if squared else "listed", len(model.bodies))
+    return within("listed_matrices" if squared else "listed", model)
 
 
 def _table(counts: dict[str, dict[str, int]]) -> Table:

@@ -7,7 +7,7 @@ text over scalars for each of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -134,11 +134,11 @@ def traced(value: Any) -> Any:
     return made.view(TracedArray)
 
 
-def array_of(items: list[Any]) -> Any:
-    """Scalars, traced or not, as a traced array."""
+def array_of(items: Sequence[Any], shape: tuple[int, ...] | None = None) -> Any:
+    """Scalars, traced or not, as a traced array, of one axis if there is no shape."""
     made = np.empty(len(items), dtype=object)
     made[:] = items
-    return traced(made)
+    return traced(made if shape is None else made.reshape(shape))
 
 
 def is_traced(value: Any, depth: int = 8) -> bool:

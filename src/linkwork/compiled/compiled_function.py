@@ -23,7 +23,7 @@ from linkwork.compiled.tracing import Shape
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.ir.program import Program, calls, count, text
 from linkwork.engine.mode import current_form, forced, setting_of_calls
-from linkwork.engine.plans import Plan, TracedTask, plan_for_trace, short_plan
+from linkwork.engine.plans import Plan, TracedTask, code_for_trace, plan_for_trace, short_plan
 from linkwork.engine.run.entries import Entry, Serve, serving
 from linkwork.engine.trace.replay import replay
 from linkwork.errors import ArgumentError, LinkworkError, SingularError, TracingError, excuse
@@ -68,8 +68,7 @@ class CompiledFunction:
         the program of a mechanism that has isomorphic branches, with the same instructions for these. ``planned`` makes
         the plan while no form is requested, if the program is too long for code of its own.
         """
-        self._planned = planned
-        self._function = function
+        self._planned, self._function = planned, function
         self.configurations = dict(configurations or {})
         self.name, self.shapes, self.result_shapes = name, dict(shapes), list(result_shapes)
         self.__name__ = name
@@ -77,6 +76,7 @@ class CompiledFunction:
         usual = {f"argument{self._names.index(key)}": own for key, own in often.items()}
         arguments = list(self.shapes.values())
         self._task = TracedTask(trace, arguments, self.result_shapes, identity, seconds, often=usual, branches=branches)
+        self.straight = partial(code_for_trace, self._task)  # a plan of machine code, however long
         self._plans: dict[str, Plan] = {}
         self._entry: Entry | None = None
         self._code: Serve = _nothing
@@ -164,11 +164,6 @@ class CompiledFunction:
         """Whether it calls code that has loops, of a mechanism of many bodies."""
         return bool(calls(self.program))
 
-    @cached_property
-    def takes_tiles(self) -> bool:
-        """Whether all code with loops that it calls can be called for the tiles of other code."""
-        return all(callee.takes_tiles for callee in calls(self.program))
-
     def count(self) -> Counter[str]:
         """How often each operation is done for one state; sine and the like count one each, and what is repeated counts
         once. What code with loops over bodies does is counted body by body; its derivatives, and those of more than
@@ -200,7 +195,7 @@ class CompiledFunction:
         form = current_form()
         given, batch = self._given(values, finite=form == "interpreted")
         shapes = [(*batch, *shape) for shape in self.result_shapes]
-        targets = None if out is None else self._targets(out, shapes, given, values)
+        targets = None if out is None else as_out(self._into(out), shapes, self._names, given, values)
         states = prod(batch)
         if not states:
             self._given(values, finite=True)
@@ -260,9 +255,6 @@ class CompiledFunction:
                 raise ArgumentError(f"{key}{at} of {self.name} is {found[where]}; it must be finite")
             given.append((found, len(shape)))
         return given, broadcast(self._names, [found.shape[: found.ndim - axes] for found, axes in given])
-
-    def _targets(self, out: Any, shapes: Sequence[Shape], given: Sequence[Given], values: Sequence[Any]) -> list[Array]:
-        return as_out(self._into(out), shapes, self._names, given, values)
 
     # Results
 

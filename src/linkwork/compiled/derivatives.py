@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms import ALGORITHMS
-from linkwork.compiled.arrays import numbers, traced
+from linkwork.compiled.arrays import array_of, numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.compiling import compile
 from linkwork.compiled.tracing import Shape, trace
@@ -152,7 +152,9 @@ def _by_columns(f: CompiledFunction, chosen: Sequence[str], arguments: list[list
     for name in chosen:
         own_changes = [change for change, owner in zip(changes, owners, strict=True) if owner == name]
         found[name] = [
-            _objects([[change[k][i] for change in own_changes] for i in range(prod(shape))], len(own_changes))
+            array_of(
+                [change[k][i] for i in range(prod(shape)) for change in own_changes], (prod(shape), len(own_changes))
+            )
             for k, shape in enumerate(f.result_shapes)
         ]
     return found
@@ -173,7 +175,10 @@ def _by_rows(f: CompiledFunction, chosen: Sequence[str], arguments: list[list[An
         rows = [numbers(_lowered(f, name, arguments[own], each[own])).ravel().tolist() for each in gradients]
         starts = np.cumsum([0, *sizes])
         width = prod(_tangent_shape(f, name))
-        found[name] = [_objects(rows[starts[k] : starts[k + 1]], width) for k in range(len(sizes))]
+        found[name] = [
+            array_of([x for row in rows[starts[k] : starts[k + 1]] for x in row], (sizes[k], width))
+            for k in range(len(sizes))
+        ]
     return found
 
 
@@ -205,7 +210,7 @@ def _lowered(f: CompiledFunction, name: str, q: list[Any], gradient: list[Any]) 
     model = f.configurations.get(name)
     if model is not None:
         _, ((_, gradient),) = pulled(_moving(model), [q, [0.0] * model.nv], [[gradient]])
-    return _array(gradient, _tangent_shape(f, name))
+    return array_of(gradient, _tangent_shape(f, name))
 
 
 # Arrays and lists
@@ -254,19 +259,6 @@ def _flat(array: Any) -> list[Any]:
     return numbers(array).ravel().tolist()
 
 
-def _array(values: Sequence[Any], shape: Shape) -> Any:
-    items = np.empty(prod(shape), dtype=object)
-    items[:] = values
-    return traced(items.reshape(shape))
-
-
-def _objects(rows: Sequence[Sequence[Any]], width: int) -> Any:
-    items = np.empty((len(rows), width), dtype=object)
-    for k, row in enumerate(rows):
-        items[k, :] = row
-    return items
-
-
 def _structured(f: CompiledFunction, leaves: Sequence[Sequence[Any]]) -> Any:
     every = zip_longest(leaves, f.result_shapes, fillvalue=())  # the last may have no numbers
-    return f._result(tuple(_array(values, shape) for values, shape in every))
+    return f._result(tuple(array_of(values, shape) for values, shape in every))

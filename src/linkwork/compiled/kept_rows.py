@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from linkwork.compiled.repeating import program_of
 from linkwork.compiled.scalars import number
 from linkwork.engine.ir.address import Address
-from linkwork.engine.ir.passes import eliminate_dead_code
 from linkwork.engine.ir.program import Fold, Keep, Map, Program, Rows
 from linkwork.engine.trace.tracer import Traced, Tracer
 
@@ -89,8 +89,4 @@ def _program(body: Callable[[Tracer], list[Any]], size: int) -> Program:
     results = body(tracer)
     if len(results) != size:
         raise ValueError(f"a text over rows gives {len(results)} numbers instead of {size}")
-    for k, x in enumerate(results):
-        tracer.store(Address("result0", k), number(x))
-    tracer.finish()
-    eliminate_dead_code(tracer.program)
-    return tracer.program
+    return program_of(tracer, list(map(number, results)))

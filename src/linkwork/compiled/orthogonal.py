@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compiled.arrays import numbers, traced
+from linkwork.compiled.arrays import array_of, numbers, traced
 from linkwork.errors import TracingError
 from linkwork.spatial import absolute, sqrt, total, where_less
 
@@ -57,9 +57,7 @@ def _matrix(name: str, a: Any) -> Rows:
 
 
 def _array(rows: Rows) -> Any:
-    found = np.empty((len(rows), len(rows[0])), dtype=object)
-    found[...] = rows
-    return traced(found)
+    return array_of([x for row in rows for x in row], (len(rows), len(rows[0])))
 
 
 def _transposed(rows: Rows) -> Rows:

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compiled.arrays import is_traced, numbers, traced
+from linkwork.compiled.arrays import array_of, is_traced, numbers
 from linkwork.compiled.scalars import number
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.evaluator import repeated
 from linkwork.engine.ir.passes import eliminate_dead_code
-from linkwork.engine.ir.program import Program, Repeat, calls
+from linkwork.engine.ir.program import Program, Repeat
 from linkwork.engine.trace.tracer import Traced, Tracer
 from linkwork.errors import TracingError
 from linkwork.unsolved import note_unsolved
@@ -78,14 +78,16 @@ def _traced(
     found = [np.shape(each) for each in following]
     if found != list(shapes):
         raise TracingError(f"a state of shapes {list(shapes)} is repeated, but the next one has shapes {found}")
-    for k, item in enumerate(flat(following)):
-        tracer.store(Address("result0", k), item)
-    (more,) = flat([going])
-    tracer.store(Address("result1", 0), more)
+    return program_of(tracer, flat(following), flat([going]))
+
+
+def program_of(tracer: Tracer, *results: Sequence[Any]) -> Program:
+    """The traced program, with these scalars as its results."""
+    for number_of_result, items in enumerate(results):
+        for k, item in enumerate(items):
+            tracer.store(Address(f"result{number_of_result}", k), item)
     tracer.finish()
     eliminate_dead_code(tracer.program)
-    if not all(callee.takes_tiles for callee in calls(tracer.program)):
-        raise TracingError("code that takes a long chain by segments, or by levels, cannot be repeated in other code")
     return tracer.program
 
 
@@ -98,9 +100,7 @@ def shaped(items: list[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any]:
     """Arrays of these shapes, from flat numbers."""
     made, start = [], 0
     for shape in shapes:
-        own = np.empty(prod(shape), dtype=object)
-        own[:] = items[start : start + prod(shape)]
-        made.append(traced(own.reshape(shape)))
+        made.append(array_of(items[start : start + prod(shape)], shape))
         start += prod(shape)
     return made
 

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from linkwork.compiled.arrays import is_traced
-from linkwork.compiled.repeating import flat, shaped
+from linkwork.compiled.repeating import flat, program_of, shaped
 from linkwork.engine import optimisations
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.evaluator import used
-from linkwork.engine.ir.passes import eliminate_dead_code
-from linkwork.engine.ir.program import Program, Subroutine, calls
+from linkwork.engine.ir.program import Program, Subroutine
 from linkwork.engine.trace.tracer import Traced, Tracer
 
 Shapes = Sequence[tuple[int, ...] | None]
@@ -46,7 +45,7 @@ def subroutine(body: Callable[..., Sequence[Any]], zeros: Sequence[Sequence[int]
         %4 = final %3, 0
         result0[0] = %4
     """
-    known: dict[Any, tuple[Subroutine, list[tuple[int, ...]]] | None] = {}
+    known: dict[Any, tuple[Subroutine, list[tuple[int, ...]]]] = {}
 
     def calling(*given: Any) -> Sequence[Any]:
         there = [each for each in given if each is not None]
@@ -57,10 +56,7 @@ def subroutine(body: Callable[..., Sequence[Any]], zeros: Sequence[Sequence[int]
         key = isomorphic, shapes_given
         if key not in known:
             known[key] = _traced(body, shapes_given, zeros, isomorphic)
-        found = known[key]
-        if found is None:
-            return body(*given)
-        what, shapes = found
+        what, shapes = known[key]
         return shaped(list(used(what, flat(there))), shapes)
 
     return calling
@@ -68,14 +64,11 @@ def subroutine(body: Callable[..., Sequence[Any]], zeros: Sequence[Sequence[int]
 
 def _traced(
     body: Callable[..., Sequence[Any]], shapes: Shapes, zeros: Sequence[Sequence[int]], isomorphic: bool
-) -> tuple[Subroutine, list[tuple[int, ...]]] | None:
-    """A body for arrays of these shapes, and the shapes of its results; None if it calls code that
-    takes a long chain by segments, or by levels. With
-    ``isomorphic``, isomorphic branches of mechanisms get the same instructions.
+) -> tuple[Subroutine, list[tuple[int, ...]]]:
+    """A body for arrays of these shapes, and the shapes of its results. With ``isomorphic``, isomorphic branches of
+    mechanisms get the same instructions.
     """
     program, results = _program(body, shapes, (), isomorphic)
-    if not all(callee.takes_tiles for callee in calls(program)):
-        return None
     given = sum(prod(shape) for shape in shapes if shape is not None)
     sparing = tuple(
         (tuple(places), _program(body, shapes, places, isomorphic)[0])
@@ -95,8 +88,4 @@ def _program(
     ]
     inside = iter(shaped(given, sizes))
     results = body(*(None if shape is None else next(inside) for shape in shapes))
-    for k, item in enumerate(flat(results)):
-        tracer.store(Address("result0", k), item)
-    tracer.finish()
-    eliminate_dead_code(tracer.program)
-    return tracer.program, [np.shape(each) for each in results]
+    return program_of(tracer, flat(results)), [np.shape(each) for each in results]

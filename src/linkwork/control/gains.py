@@ -14,33 +14,26 @@ from linkwork.arguments import Array, array, old_name
 from linkwork.errors import ArgumentError, shown
 
 
+def _renamed(old: str, new: str) -> Any:
+    """The old name of an attribute."""
+
+    def get(self: Any) -> Any:
+        old_name(old, new)
+        return getattr(self, new)
+
+    def put(self: Any, value: Any) -> None:
+        old_name(old, new)
+        setattr(self, new, value)
+
+    return property(get, put, doc=f"The old name of {new}.")
+
+
 class Gains:
     """Base class with gains kp and kd, and their old names."""
 
     kp: Any
     kd: Any
-
-    @property
-    def stiffness(self) -> Any:
-        """The old name of kp."""
-        old_name("stiffness", "kp")
-        return self.kp
-
-    @stiffness.setter
-    def stiffness(self, value: Any) -> None:
-        old_name("stiffness", "kp")
-        self.kp = value
-
-    @property
-    def damping(self) -> Any:
-        """The old name of kd."""
-        old_name("damping", "kd")
-        return self.kd
-
-    @damping.setter
-    def damping(self, value: Any) -> None:
-        old_name("damping", "kd")
-        self.kd = value
+    stiffness, damping = _renamed("stiffness", "kp"), _renamed("damping", "kd")
 
 
 def gains(name: str, kp: ArrayLike, kd: ArrayLike | None, count: int) -> tuple[Array, Array]:

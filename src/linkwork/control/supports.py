@@ -115,9 +115,7 @@ class Moving(NamedTuple):
 def corner_rows(support: Support, frame: Moving, on: Moving) -> tuple[Array, Array]:
     """The motion of the corners relative to the ground, where they touch it: J (3k, nv) and J̇v (3k,), in world axes."""
     arms = support.corners @ frame.place[:3, :3].T
-    touching = arms - support.radius * (
-        on.place[:3, :3] @ support.normal
-    )  # the lowest point of a ball stays the lowest
+    touching = arms - support.radius * (on.place[:3, :3] @ support.normal)  # the lowest point of a ball stays that
     there = touching + frame.place[:3, 3] - on.place[:3, 3]
     rows, drift = frame.at(touching, arms)
     under, rate = on.at(there, there)

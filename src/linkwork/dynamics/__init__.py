@@ -1,5 +1,7 @@
 """The public functions: they check arguments once, pick method and engine, and return arrays.
 
+The modules, in the order of the data flow:
+
     arguments, call         from arguments to the engine, and back
     evaluate, traced        the same over any scalar, and in a function that is being traced
     kinematics, dynamics, derivatives, products, reactions, operational

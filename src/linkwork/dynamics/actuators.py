@@ -102,15 +102,7 @@ def _motors(model: Model) -> _Motors:
     for one in own:
         if one.left_out:
             raise ArgumentError(f"the forces of actuator {one.name!r} are not known, since it has {one.left_out}")
-    lengths, gears = np.zeros((len(own), model.nq)), np.zeros((len(own), model.nv))
-    for row, one in enumerate(own):
-        for joint, gear in one.gears:
-            number = model.joint_index(joint)
-            at = model.v_start[number]
-            gears[row, at : at + len(gear)] += gear
-            if model.bodies[number].joint.nq == len(gear):
-                at = model.q_start[number]
-                lengths[row, at : at + len(gear)] += gear
+    lengths, gears = _gears(model)
     bias = np.array([one.bias for one in own]).reshape(-1, 3).T
     ends = np.clip([[getattr(one, name)[k] for one in own] for name in _RANGES for k in (0, 1)], -_MOST, _MOST)
     acting = [row for row, one in enumerate(own) if one.frame is not None]
@@ -119,6 +111,20 @@ def _motors(model: Model) -> _Motors:
         (ends[0], ends[1]), (ends[2], ends[3]),
         tuple(own[row].frame or "" for row in acting), acting, np.array([own[row].wrench for row in acting]),
     )  # fmt: skip
+
+
+def _gears(model: Model) -> tuple[Array, Array]:
+    """How each actuator's length varies with q (actuators, nq), as far as it does so linearly, and with v."""
+    lengths, gears = np.zeros((len(model.actuators), model.nq)), np.zeros((len(model.actuators), model.nv))
+    for row, one in enumerate(model.actuators):
+        for joint, gear in one.gears:
+            number = model.joint_index(joint)
+            at = model.v_start[number]
+            gears[row, at : at + len(gear)] += gear
+            if model.bodies[number].joint.nq == len(gear):
+                at = model.q_start[number]
+                lengths[row, at : at + len(gear)] += gear
+    return lengths, gears
 
 
 _RANGES = ("control_range", "force_range")

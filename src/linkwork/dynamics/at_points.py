@@ -20,7 +20,7 @@ from linkwork.algorithms import INVERSION, REFERENCES, Algorithm
 from linkwork.algorithms.consistent_inverse import consistent_inverse, inertia_inverse
 from linkwork.algorithms.free_fall import free_fall
 from linkwork.arguments import choice
-from linkwork.batches import Given, as_out, spread
+from linkwork.batches import Given, put_into, spread
 from linkwork.compiled.arrays import is_traced, numbers
 from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given, check_finite
 from linkwork.dynamics.call import call
@@ -192,40 +192,30 @@ class Answer:
         if rows and fixed and within("dense_products", (nv + rows) * rows * rows):
             self.law = self._kept_law()
 
-    def served(self, out: Any, *values: Any) -> Any:
-        """The array or arrays that compiled code serves; None otherwise."""
+    def __call__(self, out: Any, *values: ArrayLike, pseudo_inverse: bool = False) -> Any:
+        """The array or arrays, for the arguments of a public function."""
         law = self.law
-        if law is None:
-            return None
-        answer = law.quick(out, *values, *self.fixed)
-        return law.converted(out, *values, *self.fixed) if answer is None else answer
-
-    def __call__(
-        self, values: Sequence[ArrayLike], out: tuple[Array, ...] | None = None, pseudo_inverse: bool = False
-    ) -> tuple[Array, ...]:
-        """The arrays, for the arguments of a public function."""
-        model, law = self.asked.model, self.law
-        given, batch = as_given(model, self.question.arguments, values, finite=False)
+        if law is not None and not pseudo_inverse:
+            answer = law.quick(out, *values, *self.fixed)
+            if answer is None:
+                answer = law.converted(out, *values, *self.fixed)
+            if answer is not None:
+                return answer
+        names = [name for name, _ in self.question.arguments]
+        given, batch = as_given(self.asked.model, self.question.arguments, values, finite=False)
         present = [each for each in given if each is not None]
         if any(is_traced(array) for array, _ in present):
-            return self._text([array for array, _ in present], self.asked.offsets, pseudo_inverse)
-        shapes = [(*batch, *shape) for shape in self._result_shapes()]
-        names = [name for name, _ in self.question.arguments]
-        targets = None if out is None else as_out(out if len(shapes) > 1 else out[0], shapes, names, given, values)
+            results: Sequence[Array] = self._text([array for array, _ in present], self.asked.offsets, pseudo_inverse)
+            return results[0] if len(results) == 1 else tuple(results)
         if law is None or pseudo_inverse or 0 in batch:
-            found = list(self._joined(present, batch, pseudo_inverse))
-            if targets is None:
-                return tuple(found)
-            for target, result in zip(targets, found, strict=True):
-                target[...] = result
-            return tuple(targets)
-        into: Any = None if targets is None else tuple(targets) if len(targets) > 1 else targets[0]
-        found, _, fine = law.attempt([*(array for array, _ in present), *self.fixed], into)
-        if not fine.all():  # on floats, an error says why there is no result
-            for own, other in zip(found, self._joined(present, batch), strict=True):
-                flat = own.reshape(len(fine), -1)
-                flat[~fine] = other.reshape(len(fine), -1)[~fine]
-        return tuple(found if targets is None else targets)
+            results = self._joined(present, batch, pseudo_inverse)
+        else:
+            results, _, fine = law.attempt([*(array for array, _ in present), *self.fixed])
+            if not fine.all():  # on floats, an error says why there is no result
+                for own, other in zip(results, self._joined(present, batch), strict=True):
+                    flat = own.reshape(len(fine), -1)
+                    flat[~fine] = other.reshape(len(fine), -1)[~fine]
+        return put_into(out, *results, apart=dict(zip(names, values, strict=True)))
 
     def _text(self, values: Sequence[Any], offsets: Sequence[Any], pseudo_inverse: bool = False) -> tuple[Array, ...]:
         return self.question.text(AtPoints(self.asked, self.method, self.reference, offsets, pseudo_inverse), *values)

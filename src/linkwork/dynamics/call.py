@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import ALGORITHMS, Algorithm
 from linkwork.arguments import once
-from linkwork.batches import all_converted, as_out, first_not_finite, plain, rows_of, spread
+from linkwork.batches import Given, all_converted, as_out, first_not_finite, plain, rows_of, spread
 from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, Frames, as_frames, as_given, check_model
 from linkwork.engine import mode
@@ -24,7 +24,7 @@ from linkwork.engine.plans import Plan
 from linkwork.engine.plans.task import moved
 from linkwork.engine.run.entries import Entry, Serve, entries_of, serving
 from linkwork.engine.spaces import SPACES
-from linkwork.errors import ArgumentError, excuse
+from linkwork.errors import ArgumentError, LinkworkError, excuse
 from linkwork.memory import fits_memory, not_enough_memory
 from linkwork.model.model import Frame, Model
 
@@ -51,61 +51,118 @@ def call(
     """
     if isinstance(algorithm, str):
         algorithm = ALGORITHMS[algorithm]
-    if kept is not None and not any(SPACES[space].row_axes for space in algorithm.results):
+    serve = table.get(algorithm.name) if table and current_form() == "auto" else None
+    answer = None if serve is None else serve(out, *all_converted(values, out))
+    if answer is not None:
+        return _listed(answer)
+    if not any(SPACES[space].row_axes for space in algorithm.results):
         kept = None
-    form = current_form()
-    serve = table.get(algorithm.name) if table and form == "auto" else None
-    if serve is not None:
-        answer = serve(out, *all_converted(values, out))
-        if answer is not None:
-            return list(answer) if isinstance(answer, tuple) else [answer]
-    if any(map(is_traced, values)):
+    request = _Request(algorithm, model, frames, offsets, kept)
+    return request.traced(values) if any(map(is_traced, values)) else request.checked(values, table, out, serve)
+
+
+class _Request(NamedTuple):
+    """What a call computes, without its values."""
+
+    algorithm: Algorithm
+    model: Model
+    frames: Sequence[Frame]
+    offsets: Sequence[float]
+    kept: tuple[int, ...] | None
+
+    def traced(self, values: Sequence[ArrayLike | None]) -> list[Array]:
+        """The results as traced arrays."""
         from linkwork.dynamics.traced import traced_call  # tracing is imported late
 
-        found = traced_call(algorithm, model, values, frames, offsets)
-        return found if kept is None else [_rows(*each, kept) for each in zip(found, algorithm.results, strict=True)]
-    arguments, batch = as_given(model, algorithm.arguments, values, len(frames), finite=form == "interpreted")
-    shapes = [(*batch, *SPACES[space].kept_shape(model, len(frames), kept)) for space in algorithm.results]
-    names = [name for name, _ in algorithm.arguments]
-    targets = None if out is None else as_out(out, shapes, names, arguments, values)
-    if 0 in batch:
-        as_given(model, algorithm.arguments, values, len(frames))
-        return targets or [np.empty(shape) for shape in shapes]
-    states = prod(batch)
-    needed = 8.0 * sum(map(prod, shapes)) if targets is None else 0.0
-    if not fits_memory(needed):
-        raise _too_large(algorithm, model, states, needed)
-    try:
-        present = [(plain(*given, batch), given[1]) for given in arguments if given is not None]
-        if serve is not None and (not batch or any(array.ndim > axes for array, axes in present)):
-            answer = serve(out, *(array for array, _ in present))
+        results, kept = traced_call(self.algorithm, self.model, values, self.frames, self.offsets), self.kept
+        if kept is None:
+            return results
+        return [_rows(*each, kept) for each in zip(results, self.algorithm.results, strict=True)]
+
+    def checked(
+        self, values: Sequence[ArrayLike | None], table: dict[Any, Any] | None, out: Any, serve: Serve | None
+    ) -> list[Array]:
+        """The results for any arguments, or an error. ``serve`` takes them once they are arrays."""
+        form = current_form()
+        arguments, batch = self._as_given(values, finite=form == "interpreted")
+        shapes = self._shapes(batch)
+        targets = None if out is None else as_out(out, shapes, self._names, arguments, values)
+        if 0 in batch:
+            self._as_given(values, finite=True)
+            return targets or [np.empty(shape) for shape in shapes]
+        with self._memory(prod(batch), 0.0 if targets else 8.0 * sum(map(prod, shapes))):
+            present = [(plain(*given, batch), given[1]) for given in arguments if given is not None]
+            spread_out = not batch or any(array.ndim > axes for array, axes in present)
+            answer = serve(out, *(array for array, _ in present)) if serve is not None and spread_out else None
             if answer is not None:
-                return list(answer) if isinstance(answer, tuple) else [answer]
-        absent = tuple(name for (name, _), array in zip(algorithm.arguments, arguments, strict=True) if array is None)
+                return _listed(answer)
+            plan, results, status = self._run(arguments, present, batch, targets)
+        if plan is None or status:
+            raise self._explained(values, arguments, batch, results)
+        if table is not None and form == "auto":
+            keep(self.algorithm.name, plan, table, plan.form(prod(batch)), self.offsets)
+        return targets or [each.reshape(shape) for each, shape in zip(results, shapes, strict=True)]
+
+    @property
+    def _names(self) -> list[str]:
+        """Of the arguments."""
+        return [name for name, _ in self.algorithm.arguments]
+
+    def _shapes(self, batch: tuple[int, ...]) -> list[tuple[int, ...]]:
+        """Of the results."""
+        frames, kept = len(self.frames), self.kept
+        return [(*batch, *SPACES[space].kept_shape(self.model, frames, kept)) for space in self.algorithm.results]
+
+    def _as_given(self, values: Sequence[ArrayLike | None], finite: bool) -> tuple[list[Given | None], tuple[int, ...]]:
+        return as_given(self.model, self.algorithm.arguments, values, len(self.frames), finite)
+
+    @contextmanager
+    def _memory(self, states: int, needed: float) -> Iterator[None]:
+        """An error that says what memory was for, if results need so many bytes and there are not enough."""
+        asked = f"the results of {self.algorithm.name} for {states:,} state(s) of {self.model.name!r}"
+        if not fits_memory(needed):
+            raise not_enough_memory(asked, needed, _FEWER)
+        try:
+            yield
+        except MemoryError:
+            raise not_enough_memory(asked, needed, _FEWER) from None
+
+    def _run(
+        self, arguments: list[Given | None], present: list[Given], batch: tuple[int, ...], targets: list[Array] | None
+    ) -> tuple[Plan | None, list[Array], int]:
+        """The plan, its results and its status; no plan if numbers do not allow one."""
+        states = prod(batch)
+        absent = tuple(name for name, given in zip(self._names, arguments, strict=True) if given is None)
         rows = [rows_of(array, axes, states) for array, axes in present]
-        plan = function(algorithm, model, absent, frames, bool(offsets), form, kept=kept)
-        given = None if targets is None else [target.reshape(states, -1) for target in targets]
-        found, status = plan.run(rows, states, offsets, given)
-    except MemoryError:
-        raise _too_large(algorithm, model, states, needed) from None
-    except (ZeroDivisionError, OverflowError):  # in a constant of the model, or for a single state
-        found, status = [], 2
-    if status:
-        as_given(model, algorithm.arguments, values, len(frames))  # report a non-finite argument first
-        where = first_not_finite(found, batch)
-        state = [None if array is None else spread(*array, batch)[where] for array in arguments]
+        into = None if targets is None else [target.reshape(states, -1) for target in targets]
+        try:
+            plan = function(
+                self.algorithm, self.model, absent, self.frames, bool(self.offsets), current_form(), kept=self.kept
+            )
+            results, status = plan.run(rows, states, self.offsets, into)
+        except (ZeroDivisionError, OverflowError):  # in a constant of the model, or for a single state
+            return None, [], 2
+        fast = not status and any(is_fast(rows[speed], most) for speed, most in plan.task.most)
+        if fast and not _stepping.get():
+            from linkwork.dynamics.high_speeds import warn_of_lost_digits
+
+            warn_of_lost_digits(self.algorithm, self.model, plan, rows, results[0].reshape(states, -1), batch)
+        return plan, results, status
+
+    def _explained(
+        self, values: Sequence[Any], arguments: list[Given | None], batch: tuple[int, ...], results: list[Array]
+    ) -> LinkworkError:
+        """The error for a result that is not finite."""
+        self._as_given(values, finite=True)  # report a non-finite argument first
+        where = first_not_finite(results, batch)
+        state = [None if given is None else spread(*given, batch)[where] for given in arguments]
         from linkwork.dynamics.diagnosis import diagnose  # the interpreter is imported late
 
-        raise diagnose(algorithm, model, state, moved(frames, offsets))
-    if table is not None and form == "auto":
-        keep(algorithm.name, plan, table, plan.form(states), offsets)
-    if any(is_fast(rows[speed], most) for speed, most in plan.task.most) and not _stepping.get():
-        from linkwork.dynamics.high_speeds import warn_of_lost_digits
+        return diagnose(self.algorithm, self.model, state, moved(self.frames, self.offsets))
 
-        warn_of_lost_digits(algorithm, model, plan, rows, found[0].reshape(states, -1), batch)
-    if targets is not None:
-        return targets
-    return [result.reshape((*batch, *shape)) for result, shape in zip(found, plan.task.shapes, strict=True)]
+
+def _listed(answer: Any) -> list[Array]:
+    return list(answer) if isinstance(answer, tuple) else [answer]
 
 
 @contextmanager
@@ -132,11 +189,6 @@ def _rows(result: Array, space: str, kept: tuple[int, ...]) -> Array:
     for axis in SPACES[space].row_axes:
         result = np.take(result, kept, axis=axis)
     return result
-
-
-def _too_large(algorithm: Algorithm, model: Model, states: int, needed: float) -> ArgumentError:
-    asked = f"the results of {algorithm.name} for {states:,} state(s) of {model.name!r}"
-    return not_enough_memory(asked, needed, _FEWER)
 
 
 def keep(name: str, plan: Plan, table: dict[Any, Any], form: str, offsets: Sequence[float] = ()) -> None:

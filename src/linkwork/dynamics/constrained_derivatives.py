@@ -40,9 +40,7 @@ from linkwork.dynamics.redundant_derivatives import of_redundant
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Plan, Task, TracedTask, plan_for
-from linkwork.engine.plans.columns import Columns, ColumnsTask
 from linkwork.engine.plans.costs import within
-from linkwork.engine.run import threads
 from linkwork.errors import TracingError
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
@@ -50,6 +48,7 @@ from linkwork.model.model import Model
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
     from linkwork.engine.ir.program import Program
+    from linkwork.engine.plans.chain import Columns
 
 _NAME = "constrained_dynamics_derivatives"
 
@@ -204,9 +203,9 @@ def _chain(held: HeldBy, loaded: bool, stabilised: bool, task: TracedTask) -> Pl
     given, around = len(task.arguments), _around_kernel(held, loaded, stabilised)
     tree = plan_for(Task(ALGORITHMS["forward_dynamics_derivatives"], held.model))
     loads, *rest = range(given, given + len(around.result_shapes))
-    closing = Columns(_closing(held, around, loaded, stabilised))
     free = range(rest[-1] + 1, rest[-1] + 4)
-    links = [Link(around.plan, range(given)), Link(tree, [0, 1, 2, loads]), Link(closing, [*rest, *free])]
+    closing = _closing(held, around, loaded, stabilised)
+    links = [Link(around.straight(), range(given)), Link(tree, [0, 1, 2, loads]), Link(closing, [*rest, *free])]
     return Chain(task, links, range(free[-1] + 1, free[-1] + 7))
 
 
@@ -231,8 +230,10 @@ def _around_kernel(held: HeldBy, loaded: bool, stabilised: bool) -> CompiledFunc
     return law("around_constraints", text, _shapes(held, loaded), results, model, held.frames, *what)
 
 
-def _closing(held: HeldBy, around: CompiledFunction, *what: object) -> ColumnsTask:
+def _closing(held: HeldBy, around: CompiledFunction, *what: object) -> Columns:
     """The derivatives, from those of the tree and the constraints around the state, for a column."""
+    from linkwork.engine.plans.chain import Columns
+
     model, nv, k = held.model, held.model.nv, len(held.constraints)
     shared, name = _around_shapes(held), "with_constraints"
 
@@ -257,9 +258,7 @@ def _closing(held: HeldBy, around: CompiledFunction, *what: object) -> ColumnsTa
 
     digest = fingerprint.of_model(model, held.frames)
     identity = None if digest is None else fingerprint.key(name, digest, held.kinds, *what)
-    given = [*shared, *_along_shapes(held, nv), *[(nv, nv)] * 3]
-    results = [*[(nv, nv)] * 3, *[(k, 6, nv)] * 3]
-    return ColumnsTask(traced, nv, given, results, range(len(shared)), identity, nv * threads.SECONDS)
+    return Columns(traced, nv, [*[(nv, nv)] * 3, *[(k, 6, nv)] * 3], range(len(shared)), identity)
 
 
 def _rows_of(numbers: dict[int, float], columns: int) -> dict[int, float]:

@@ -24,17 +24,9 @@ def diagnose(
     """The error that says why a state of finite arguments has no finite result."""
     what, *_ = algorithm.name.split("+")  # a step's name without its parts
     for (name, space), array in zip(algorithm.arguments, state, strict=True):
-        if array is None:
-            continue
-        if space == "configuration":
-            for body, start in zip(model.bodies, model.q_start, strict=True):
-                reason = _bad_configuration(name, body.joint, array[start : start + body.joint.nq])
-                if reason:
-                    return SingularError(f"{what}: joint {body.joint_name!r}: {reason}")
-        if array.size and abs(array).max() > (LARGEST_ANGLE if name == "dv" else 1e100):
-            where = tuple(int(i) for i in np.unravel_index(int(abs(array).argmax()), array.shape))
-            which = SPACES[space].coordinate(model, where)
-            return SingularError(f"{what}: the numbers overflow; {name} of {which} is {array[where]:.3g}")
+        reason = None if array is None else _bad_argument(model, name, space, array)
+        if reason:
+            return SingularError(f"{what}: {reason}")
     flat = [None if a is None else a.ravel().tolist() for a in state]
     texts = [algorithm]
     if algorithm.segmented is not None:  # rounding may hide the cause in its algorithm for segments
@@ -48,18 +40,36 @@ def diagnose(
                 if model.mass == 0.0:
                     return SingularError(f"{what}: model {model.name!r} has no mass")
                 continue
-            joint = model.joint_names[tree.at - 1]
-            if algorithm.name in ("composite_body", "unit_vector") and _articulated_body_can(model, state):
-                return SingularError(
-                    f"{what}: joint {joint!r} moves so little beside what it carries that rounding of the "
-                    f"mass matrix leaves nothing of it. Use method='articulated_body', which forms no mass matrix"
-                )
             return SingularError(
-                f"{what}: joint {joint!r} can move without moving any inertia (but what rounding leaves), so "
-                f"its acceleration is not determined. Give the bodies behind it mass and inertia, and frames near "
-                f"their centres of mass, or the joint an armature"
+                f"{what}: joint {model.joint_names[tree.at - 1]!r} {_no_inertia(algorithm, model, state)}"
             )
     return SingularError(f"{what}: the result is not finite at this state of model {model.name!r}")
+
+
+def _bad_argument(model: Model, name: str, space: str, array: Array) -> str | None:
+    """What is wrong with an argument, if its numbers are."""
+    if space == "configuration":
+        for body, start in zip(model.bodies, model.q_start, strict=True):
+            reason = _bad_configuration(name, body.joint, array[start : start + body.joint.nq])
+            if reason:
+                return f"joint {body.joint_name!r}: {reason}"
+    if not array.size or abs(array).max() <= (LARGEST_ANGLE if name == "dv" else 1e100):
+        return None
+    where = tuple(int(i) for i in np.unravel_index(int(abs(array).argmax()), array.shape))
+    return f"the numbers overflow; {name} of {SPACES[space].coordinate(model, where)} is {array[where]:.3g}"
+
+
+def _no_inertia(algorithm: Algorithm, model: Model, state: Sequence[Array | None]) -> str:
+    """Why an algorithm divides by the inertia of a joint and finds zero."""
+    if algorithm.name in ("composite_body", "unit_vector") and _articulated_body_can(model, state):
+        return (
+            "moves so little beside what it carries that rounding of the mass matrix leaves nothing of it. Use "
+            "method='articulated_body', which forms no mass matrix"
+        )
+    return (
+        "can move without moving any inertia (but what rounding leaves), so its acceleration is not determined. Give "
+        "the bodies behind it mass and inertia, and frames near their centres of mass, or the joint an armature"
+    )
 
 
 def _articulated_body_can(model: Model, state: Sequence[Array | None]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -82,19 +82,10 @@ def evaluate(
     if not least <= len(arguments) <= len(algorithm.arguments):
         takes = ", ".join(name for name, _ in algorithm.arguments)
         raise ArgumentError(f"{function} takes ({takes}), but got {len(arguments)} argument(s)")
-    flat: list[Sequence[Any] | None] = []
-    for (name, space), value in zip(algorithm.arguments, arguments, strict=False):
-        if value is None and name == "f_ext":
-            flat.append(None)
-            continue
-        numbers, expected = _scalars(value), SPACES[space].shape(model, len(placed))
-        if len(numbers) != prod(expected):
-            raise ArgumentError(
-                f"{name} must have shape {expected} for model {model.name!r}, the numbers of one state, but has "
-                f"{len(numbers)} number(s)"
-            )
-        flat.append([Foreign(number) if is_foreign(number) else number for number in numbers])
-    flat += [None] * (len(algorithm.arguments) - len(flat))
+    flat: list[Sequence[Any] | None] = [None] * len(algorithm.arguments)
+    for k, ((name, space), value) in enumerate(zip(algorithm.arguments, arguments, strict=False)):
+        if value is not None or name != "f_ext":
+            flat[k] = _numbers_of(model, name, SPACES[space].shape(model, len(placed)), value)
     results = interpreted(algorithm, model, flat, placed)
     found = [
         _shaped(numbers, SPACES[space].shape(model, len(placed)))
@@ -111,11 +102,6 @@ def _ordered(
         raise ArgumentError(f"there is no function {shown(function)} to evaluate{suggestion(function, NAMES)}")
     algorithm = _algorithm(function, "local")
     order = [name for name, _ in algorithm.arguments]
-    for name in named:
-        if name not in order:
-            raise ArgumentError(f"{function} has no argument {shown(name)} here{suggestion(name, order)}")
-        if order.index(name) < len(arguments):
-            raise ArgumentError(f"{function} got {name} twice")
     if _OF_FRAMES.intersection(algorithm.results):
         more: Sequence[Any] = arguments[len(order) :]
         if more and frames is None:
@@ -124,15 +110,37 @@ def _ordered(
             reference, more = more[0], ()
         arguments = (*arguments[: len(order)], *more)
     choice("reference", reference, ("local", "world", "local_world_aligned"))
-    left = order[len(arguments) :]
-    if named and (missing := [name for name in left if name not in named and name != "f_ext"]):
+    return (*arguments, *_by_name(function, order, len(arguments), named)), frames, reference
+
+
+def _by_name(function: str, order: Sequence[str], count: int, named: Mapping[str, Any]) -> list[Any]:
+    """The arguments by name, in the function's order, after so many by position."""
+    for name in named:
+        if name not in order:
+            raise ArgumentError(f"{function} has no argument {shown(name)} here{suggestion(name, order)}")
+        if order.index(name) < count:
+            raise ArgumentError(f"{function} got {name} twice")
+    left = order[count:]
+    missing = [name for name in left if name not in named and name != "f_ext"]
+    if named and missing:
         raise ArgumentError(f"{function} takes ({', '.join(order)}), but got no {missing[0]}")
-    return (*arguments, *(named[name] for name in left if name in named)), frames, reference
+    return [named[name] for name in left if name in named]
 
 
 def _algorithm(function: str, reference: str) -> Algorithm:
     name = _OTHER_TEXTS.get(function, function)
     return ALGORITHMS[name if name in ALGORITHMS else f"{name}/{reference}"]
+
+
+def _numbers_of(model: Model, name: str, shape: tuple[int, ...], value: Any) -> list[Any]:
+    """The scalars of an argument of this shape."""
+    numbers = _scalars(value)
+    if len(numbers) != prod(shape):
+        raise ArgumentError(
+            f"{name} must have shape {shape} for model {model.name!r}, the numbers of one state, but has "
+            f"{len(numbers)} number(s)"
+        )
+    return [Foreign(number) if is_foreign(number) else number for number in numbers]
 
 
 def _scalars(value: Any) -> list[Any]:

@@ -7,6 +7,7 @@ constraint.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain, islice
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -193,10 +194,10 @@ class HeldBy:
     def __init__(self, model: Model, constraints: tuple[Constraint, ...]) -> None:
         self.model, self.constraints = model, constraints
         pairs = [constraint.grips(model) for constraint in constraints]
-        flat = [grip for each in pairs for grip in each]
+        flat = list(chain.from_iterable(pairs))
         counter = iter(range(len(flat)))
-        self.grips = [[next(counter) for _ in each] for each in pairs]
-        self.ends = tuple(dict.fromkeys(end for grip in flat for end in (grip.frame_a, grip.frame_b)))
+        self.grips = [list(islice(counter, len(each))) for each in pairs]
+        self.ends = tuple(dict.fromkeys(chain.from_iterable((grip.frame_a, grip.frame_b) for grip in flat)))
         self.a = [self.ends.index(grip.frame_a) for grip in flat]
         self.b = [self.ends.index(grip.frame_b) for grip in flat]
         self.placements = np.array([matrix_of(grip.placement) for grip in flat]).reshape(-1, 4, 4)
@@ -207,16 +208,7 @@ class HeldBy:
         self.to_bodies = np.array([motion_matrix(inverse(matrix_of(frame.placement))).T for frame in frames])
         self.rows = 6 * len(flat)
         self.alike = self._alike()
-        self.holds: list[tuple[int, int]] = []
-        for numbers in self.alike:
-            ends = [self._ends_of(self.grips[number]) for number in numbers]
-            if len(numbers) > 1:
-                self.holds += [
-                    (n, self.bodies[own[side]]) for side in (0, 1) for n, own in zip(numbers, ends, strict=True)
-                ]
-            else:
-                bodies = dict.fromkeys(self.bodies[end] for end in ends[0])
-                self.holds += [(numbers[0], body) for body in sorted(bodies, key=lambda body: not body)]
+        self.holds = [hold for numbers in self.alike for hold in self._holds_of(numbers)]
         self.couplings = as_couplings(model, constraints) if flat else None
         self.whole = len(flat) > 0 and not looped(model)
         self.hold_frames = tuple(Frame(str(number), body, Transform.identity()) for number, body in self.holds)
@@ -248,6 +240,14 @@ class HeldBy:
             own = type(constraint) in (Weld, Ball, Hinge, PointOnPlane, Rolling) and a not in (0, b)
             found.setdefault((type(constraint), constraint.kind()[3:]) if own else number, []).append(number)
         return list(found.values())
+
+    def _holds_of(self, numbers: Sequence[int]) -> list[tuple[int, int]]:
+        """The holds of similar constraints."""
+        ends = [self._ends_of(self.grips[number]) for number in numbers]
+        if len(numbers) > 1:
+            return [(n, self.bodies[own[side]]) for side in (0, 1) for n, own in zip(numbers, ends, strict=True)]
+        bodies = dict.fromkeys(self.bodies[end] for end in ends[0])
+        return [(numbers[0], body) for body in sorted(bodies, key=lambda body: not body)]
 
     def _ends_of(self, grips: Sequence[int]) -> list[int]:
         """The frames of a constraint, each once."""

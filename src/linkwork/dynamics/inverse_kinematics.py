@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwork.arguments import array, integer, memory_for, positive, several, switch
 from linkwork.batches import Given, broadcast, spread
-from linkwork.compiled.arrays import is_traced, numbers, traced
+from linkwork.compiled.arrays import array_of, is_traced, numbers, traced
 from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian, neutral
 from linkwork.dynamics.pose_errors import as_placements, error_in_world, pose_error
@@ -247,9 +247,7 @@ class FramesToTargets(Problem):
         errors = []
         for here, there, point in zip(numbers(found).tolist(), numbers(argument).tolist(), points, strict=True):
             errors += [x for each in error_in_world(here, there, point.axes) for x in each.numbers()]
-        e = np.empty(len(errors), dtype=object)
-        e[:] = errors
-        return traced(e), J
+        return array_of(errors), J
 
     def _measured(self) -> tuple[float, float]:
         """Length and size, measured from J at sample configurations."""

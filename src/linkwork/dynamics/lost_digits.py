@@ -33,7 +33,7 @@ def lost_digits(method: str, model: Model, shares: Sequence[float]) -> str:
     """The warning; empty if there is none. ``shares`` are lower bounds of each joint's, or its body's, own inertia
     relative to the largest terms that can cancel there.
     """
-    if method not in METHODS or not within("perturbed", len(model.bodies)) or not min(shares, default=1.0) < LIGHT:
+    if method not in METHODS or not within("perturbed", model) or not min(shares, default=1.0) < LIGHT:
         return ""
     error = estimated_error(method, model)
     if not error > MOST_LOST:

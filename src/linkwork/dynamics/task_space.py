@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import choice, finite_array, go_together, memory_for, once, switch
 from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, Frames, as_frames
-from linkwork.dynamics.at_points import Answer, AtPoints, Question
+from linkwork.dynamics.at_points import AtPoints, Question
 from linkwork.dynamics.inversion import as_damping
 from linkwork.dynamics.operational import METHODS
 from linkwork.errors import ArgumentError, shown
@@ -140,9 +140,9 @@ def _spaces(
     answer = _SPACE.at(model, points, method, reference)
     damping = as_damping(damping)
     if pseudo_inverse is not False:
-        return answer((q, v, damping), out, switch("pseudo_inverse", pseudo_inverse))
-    found: tuple[Array, ...] | None = answer.served(out, q, v, damping)
-    return answer((q, v, damping), out) if found is None else found
+        pseudo_inverse = switch("pseudo_inverse", pseudo_inverse)
+    found: tuple[Array, ...] = answer(out, q, v, damping, pseudo_inverse=pseudo_inverse)
+    return found
 
 
 def _space(points: AtPoints, q: Array, v: Array, damping: Any) -> tuple[Array, ...]:
@@ -192,7 +192,8 @@ def dynamically_consistent_inverse(
                [0., 1., 0.],
                [0., 0., 1.]])
     """
-    return _one(_CONSISTENT_INVERSE, model, frames, method, out, q)
+    found: Array = _CONSISTENT_INVERSE.at(model, frames, method)(out, q)
+    return found
 
 
 def _consistent_inverse(points: AtPoints, q: Array) -> tuple[Array]:
@@ -229,7 +230,8 @@ def null_space_torque(
         >>> bool(abs(lw.force_responses(arm, q, hand) @ tau).max() < 1e-9)  # J M⁻¹ Nᵀ τ
         True
     """
-    return _one(_NULL_SPACE_TORQUE, model, frames, method, out, q, tau)
+    found: Array = _NULL_SPACE_TORQUE.at(model, frames, method)(out, q, tau)
+    return found
 
 
 def _null_space_torque(points: AtPoints, q: Array, tau: Array) -> tuple[Array]:
@@ -272,9 +274,8 @@ def operational_bias(
         >>> bool(abs(p[2] - 9.81 * box.mass) < 1e-9)
         True
     """
-    answer = _BIAS.at(model, frames, method)
-    mu, p = answer.served(out, q, v) or answer((q, v), out)
-    return (mu, p) if out is None else out
+    found: tuple[Array, Array] = _BIAS.at(model, frames, method)(out, q, v)
+    return found
 
 
 def _bias(points: AtPoints, q: Array, v: Array) -> tuple[Array, ...]:
@@ -283,13 +284,6 @@ def _bias(points: AtPoints, q: Array, v: Array) -> tuple[Array, ...]:
 
 
 _BIAS = Question("operational_bias", _bias, (_Q, _V), ("r", "r"))
-
-
-def _one(question: Question, model: Model, frames: Frames, method: str, out: Array | None, *values: ArrayLike) -> Array:
-    """The answer to a question whose result is a single array."""
-    answer = question.at(model, frames, method)
-    found: Array | None = answer.served(out, *values)
-    return answer(values, out if out is None else (out,))[0] if found is None else found
 
 
 def effective_mass(
@@ -328,9 +322,8 @@ def effective_mass(
     if key not in known:
         given = Point(point) if isinstance(point, str) else point
         known[key] = _MASS.at(model, [Point(given.frame, given.offset, "position")], method)
-    answer: Answer = known[key]
-    found: Array | None = answer.served(out, q, direction)
-    return found if found is not None else answer((q, direction), out if out is None else (out,))[0]
+    found: Array = known[key](out, q, direction)
+    return found
 
 
 @np.errstate(divide="ignore")

@@ -22,6 +22,7 @@ from linkwork.engine.trace.isomorphic import tree_inside
 from linkwork.engine.trace.tracer import Traced
 from linkwork.model.model import Frame, Model
 from linkwork.model.rotors import rotors_apart
+from linkwork.model.segments import lined_up
 
 
 def traced_call(
@@ -37,21 +38,31 @@ def traced_call(
     flat = [None if each is None else numbers(spread(*each, batch)).reshape(states, -1) for each in given]
     placed, spaces = moved(frames, offsets), [SPACES[space] for _, space in algorithm.arguments]
     absent = tuple(name for (name, _), each in zip(algorithm.arguments, flat, strict=True) if each is None)
-    keeps_loops = named(algorithm.name) is algorithm and form_of(algorithm, model) in ("rolled", "segmented")
-    keeps_loops = keeps_loops and any(
+    form = form_of(algorithm, model) if named(algorithm.name) is algorithm else ""
+    keeps_loops = form in ("rolled", "segmented") and any(
         isinstance(number, Traced) for each in flat if each is not None for number in each.flat
     )
-
-    model, rotors = rotors_apart(model) if keeps_loops else (model, ())
+    apart, rotors = rotors_apart(model)
+    keeps_loops = keeps_loops and not (rotors and (form == "segmented" or algorithm.by_levels))
+    order = lined_up(model) if keeps_loops and form == "segmented" else None
+    callee = Callee(
+        algorithm.name, order.model if order else apart, absent, tuple(frames), tuple(offsets), rotors=bool(rotors)
+    )
 
     def one(arguments: list[list[Any] | None]) -> list[list[Any]]:
         if not keeps_loops:
             return evaluate(algorithm, model, arguments, placed, tree_inside(model, placed, spaces, arguments))
-        callee = Callee(algorithm.name, model, absent, tuple(frames), tuple(offsets), rotors=bool(rotors))
+        if order:
+            places = [order.places(space) for _, space in algorithm.arguments]
+            arguments = [each and [each[k] for k in own] for each, own in zip(arguments, places, strict=True)]
         numbers = [*(number for each in arguments if each is not None for number in each), *rotors]
         result = next(number for number in numbers if isinstance(number, Traced)).called(callee, numbers)
-        parts = iter(range(sum(callee.task().results)))
-        return [[result.part(next(parts)) for _ in range(size)] for size in callee.task().results]
+        results, first = [], 0
+        for size, space in zip(callee.result_sizes, algorithm.results, strict=True):
+            back = order.places(space).argsort().tolist() if order else range(size)
+            results.append([result.part(first + k) for k in back])
+            first += size
+        return results
 
     found = [one([None if each is None else each[k].tolist() for each in flat]) for k in range(states)]
     results = []

@@ -132,16 +132,15 @@ def with_parameters(
     """
     name, method = choices[:2]
     third = "tau" if name == "forward_dynamics" else "a"
-    state = dict(zip(("q", "v", third, "f_ext"), every[:4], strict=True))
     given = {key: _for_all(model, key, value) for key, value in zip(PARAMETERS, every[4:], strict=True)}
-    values = {key: value for each in (state, given) for key, value in each.items() if value is not None}
+    parameters = _present(given)
+    values = {**_present(zip(("q", "v", third, "f_ext"), every[:4], strict=True)), **parameters}
     guarded = model._memo.laws.get(_key(name, values, method, True))
     if guarded is not None:
         answer: Array | None = guarded.converted(out, *values.values())
         if answer is not None:
             return answer
     choice("method", method, METHODS)
-    parameters = {key: value for key, value in given.items() if value is not None}
     check_bodies(model, parameters)
     if any(map(is_traced, values.values())):
         traced: Array = _kernel(name, model, values, method, False)(*values.values())
@@ -158,6 +157,10 @@ def with_parameters(
     if not fine.all():
         raise _explained(name, model, values, batch, int(np.argmin(fine)), method)
     return found if out is None else out
+
+
+def _present(given: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {key: value for key, value in dict(given).items() if value is not None}
 
 
 def _key(name: str, names: Iterable[str], method: str, guarded: bool) -> tuple[object, ...]:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from linkwork.arguments import all_finite
-from linkwork.engine.plans.plan import NOT_FINITE_ARGUMENT, NOT_FINITE_RESULT, Array, Compiled, Interpreted, Plan
-from linkwork.engine.plans.traced import Evaluated
+from linkwork.engine.plans.plan import NOT_FINITE_ARGUMENT, NOT_FINITE_RESULT, Array, Compiled, Plan
 from linkwork.engine.run import threads
 from linkwork.engine.run.memory import address, scratch
-from linkwork.engine.trace.interpreter import evaluate
-from linkwork.model.tree import Tree
 
 _SLICE = 0.1
 """Seconds of work after which Python gets control, for instance to handle Ctrl-C."""
@@ -140,36 +136,14 @@ def _interpreted(
     if not all(map(all_finite, given)):
         return NOT_FINITE_ARGUMENT
     given = [np.broadcast_to(array, (len(state[0]), steps, array.shape[2])) for array in given]
-    advance = _evaluator(plan, len(state[0])) if isinstance(plan, Evaluated) else _interpreter(plan)
-    now: list[Sequence[Array]] = [list(np.ascontiguousarray(array.T)) for array in state]
+    now: Sequence[Array] = state
     for done in range(steps):
-        row = [list(np.ascontiguousarray(array[:, done].T)) for array in given]
         with np.errstate(all="ignore"):
-            now = advance([*now, *row])
+            now, _ = plan.run([*now, *(array[:, done] for array in given)], len(state[0]))
         count = before + done + 1
         if count % every == 0 or count == total:
             for array, numbers in zip(into, now, strict=False):
-                for k, number in enumerate(numbers):
-                    array[:, -(-count // every), k] = number + 0.0  # a zero has no sign
+                array[:, -(-count // every)] = numbers + 0.0  # a zero has no sign
     for array, numbers in zip(state, now, strict=True):
-        for k, number in enumerate(numbers):
-            array[:, k] = number + 0.0
+        array[...] = numbers + 0.0
     return 0 if all(map(all_finite, state)) else NOT_FINITE_RESULT
-
-
-def _interpreter(plan: Plan) -> Callable[[Sequence[Any]], list[Any]]:
-    """A step of an algorithm, over lists of a batch's numbers."""
-    assert isinstance(plan, Interpreted)
-    algorithm, model = plan.task.algorithm, plan.task.model
-    tree = Tree(model)
-    return lambda values: evaluate(algorithm, model, values, tree=tree)
-
-
-def _evaluator(plan: Evaluated, states: int) -> Callable[[Sequence[Any]], list[Any]]:
-    """A step of a traced program, in the same way."""
-
-    def advance(values: Sequence[Any]) -> list[Any]:
-        rows = [np.stack(numbers, axis=1) if len(numbers) else np.empty((states, 0)) for numbers in values]
-        return [list(np.ascontiguousarray(result.T)) for result in plan.run(rows, states)[0]]
-
-    return advance

@@ -16,8 +16,8 @@ import numpy as np
 from linkwork.algorithms import ALGORITHMS, stepping
 from linkwork.engine.code import cache, jit, loader
 from linkwork.engine.plans import Task, plan_for
+from linkwork.engine.plans.loops import Looped
 from linkwork.engine.plans.plan import Array, Interpreted, Plan
-from linkwork.engine.plans.segmented import Segmented
 from linkwork.engine.rollout import run_over_time
 from linkwork.engine.run import threads
 from linkwork.errors import excuse
@@ -178,8 +178,8 @@ def _same_served(plan: Plan, states: int) -> bool | None:
 
 def _same_by_two(plan: Plan) -> bool:
     """With a helper that may or may not arrive in time."""
-    assert isinstance(plan, Segmented)
-    plan.threads = 2
+    assert isinstance(plan, Looped) and plan.team is not None
+    plan.team.threads = 2
     return all(_same(plan, 1) for _ in range(5))
 
 

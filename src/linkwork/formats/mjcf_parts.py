@@ -7,7 +7,6 @@ become are rigid. The values of its enumerations are checked by a test.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf
 from typing import Any
 
 from linkwork.model import Actuator, Point
@@ -84,32 +83,24 @@ def _numbers(vector: Vec3) -> tuple[float, float, float]:
 
 def actuators_of(m: Any, names: Names) -> tuple[list[Actuator], list[str]]:
     """All actuators, and the ignored parts of some."""
-    found = []
+    actuators = []
     taken = {m.actuator(i).name for i in range(m.nu)}
     for i in range(m.nu):
         name = m.actuator(i).name or unused_name(f"actuator{i}", taken)
         joints, frame, lacks = _transmission(m, i, names)
         lacks += _law(m, i)
         affine, fixed = int(m.actuator_biastype[i]) == AFFINE_BIAS, int(m.actuator_gaintype[i]) == FIXED_GAIN
-        ranges = {
+        options: dict[str, Any] = {
             f"{which}_range": tuple(getattr(m, f"actuator_{short}range")[i].tolist())
-            if getattr(m, f"actuator_{short}limited")[i]
-            else (-inf, inf)
             for which, short in (("control", "ctrl"), ("force", "force"))
+            if getattr(m, f"actuator_{short}limited")[i]
         }
-        found.append(
-            Actuator(
-                name,
-                joints,
-                frame,
-                tuple(m.actuator_gear[i].tolist()) if frame is not None else (),
-                gain=float(m.actuator_gainprm[i][0]) if fixed else 0.0,
-                bias=tuple(m.actuator_biasprm[i][:3].tolist()) if affine else (0.0, 0.0, 0.0),
-                left_out=", ".join(lacks),
-                **ranges,
-            )
-        )
-    return found, [f"actuator {one.name!r} has {one.left_out}, left out here" for one in found if one.left_out]
+        options["gain"] = float(m.actuator_gainprm[i][0]) if fixed else 0.0
+        if affine:
+            options["bias"] = tuple(m.actuator_biasprm[i][:3].tolist())
+        gear = tuple(m.actuator_gear[i].tolist()) if frame is not None else ()
+        actuators.append(Actuator(name, joints, frame, gear, left_out=", ".join(lacks), **options))
+    return actuators, [f"actuator {one.name!r} has {one.left_out}, left out here" for one in actuators if one.left_out]
 
 
 def _transmission(m: Any, i: int, names: Names) -> tuple[dict[str, list[float]], str | None, list[str]]:

@@ -1,5 +1,7 @@
 """The joint types, one file each, and the base class for your own.
 
+The modules, in the order of the data flow:
+
     joint                           the base class: everything that algorithms need of a joint
     fixed, revolute, prismatic, helical, cylindrical, universal, planar, spherical, free
                                     the types

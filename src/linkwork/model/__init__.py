@@ -1,5 +1,7 @@
 """The immutable Model, the Builder that makes one, and the tree that algorithms traverse.
 
+The modules, in the order of the data flow:
+
     placements, inertias, limits    from user input
     geometry, medium, actuators     shapes to draw; air and water; motors
     constraints                     loop closures and bilateral contacts

@@ -66,6 +66,12 @@ class LinedUp:
     q: NDArray[np.int64]
     v: NDArray[np.int64]
 
+    def places(self, space: str) -> NDArray[np.int64]:
+        """The former places of a state's numbers in a space."""
+        if space == "wrenches":
+            return (6 * self.bodies[:, None] + np.arange(6)).ravel()
+        return self.q if space == "configuration" else self.v
+
 
 @dataclass(frozen=True)
 class Limbs:

@@ -8,7 +8,7 @@ hold.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import copysign, isfinite
 
@@ -151,21 +151,34 @@ def held_back_together(
     impulses: list[Scalar] = [0.0] * len(end)
     rubs, stops = {joint.dof: joint.friction for joint in joints}, together.stops(joints)
     for k, members, speed, was, push in zip(leading, behind, speeds, own, pushes, strict=True):
-        most = sum(abs(ratio) * rubs.get(i, 0.0) for i, ratio in members)
-        rubbing = dt * most
-        slid = where_less(rubbing, push, rubbing, where_less(push, -rubbing, -rubbing, push)) if most else 0.0
-        rest = push - slid
-        low, high = stops.get(k, ([], []))
-        for i, share in low:
-            impulses[i] = impulses[i] + share * (rest if low == high else where_less(0.0, rest, rest, 0.0))
-        for i, share in high if low != high else ():
-            impulses[i] = impulses[i] + share * where_less(rest, 0.0, rest, 0.0)
-        for i, ratio in members:
-            if rubs.get(i):
-                impulses[i] = impulses[i] + (copysign(rubs[i], ratio) / most) * slid
+        for i, share in _shares(members, rubs, stops.get(k, ([], [])), push, dt):
+            impulses[i] = impulses[i] + share
         for i, ratio in members:
             found[i] = speed if i == k else end[i] + _times(ratio, speed - was)
     return found, impulses
+
+
+def _shares(
+    members: Sequence[tuple[int, float]],
+    rubs: Mapping[int, float],
+    stops: Sequence[Sequence[tuple[int, float]]],
+    push: Scalar,
+    dt: Scalar,
+) -> Iterator[tuple[int, Scalar]]:
+    """The impulse on each joint that follows a leader, of the impulse ``push`` on it: friction first, in proportion to
+    the joints' own; the rest acts on the joints whose stops are reached.
+    """
+    most = sum(abs(ratio) * rubs.get(i, 0.0) for i, ratio in members)
+    rubbing = dt * most
+    slid = where_less(rubbing, push, rubbing, where_less(push, -rubbing, -rubbing, push)) if most else 0.0
+    rest, (low, high) = push - slid, stops
+    for i, share in low:
+        yield i, share * (rest if low == high else where_less(0.0, rest, rest, 0.0))
+    for i, share in high if low != high else ():
+        yield i, share * where_less(rest, 0.0, rest, 0.0)
+    for i, ratio in members:
+        if rubs.get(i):
+            yield i, (copysign(rubs[i], ratio) / most) * slid
 
 
 def coupling_impulses(

@@ -135,8 +135,11 @@ def _listed(law: CompiledFunction | None, name: str, given: Any, own: list[str])
     return list(given)
 
 
-def one_row(called: str, rows: Array) -> bool:
-    """True; an error if a parameter varies over time."""
-    if rows.shape[:-1] != (1,) or not np.isfinite(rows).all():
-        raise ArgumentError(f"{called} must be finite numbers in its own shape, the same at all times")
-    return True
+def of_law(law: CompiledFunction | None, given: Parameters) -> list[Array]:
+    """The parameters of a law, each in its own shape, the same at all times."""
+    own = []
+    for called, rows, shape in parameters_of(law, "law", "parameters", given, 3).values():
+        if rows.shape[:-1] != (1,) or not np.isfinite(rows).all():
+            raise ArgumentError(f"{called} must be finite numbers in its own shape, the same at all times")
+        own.append(rows.reshape(shape))
+    return own

@@ -19,13 +19,14 @@ from linkwork.dynamics.arguments import Array
 from linkwork.engine.ir.program import Program
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Plan, TracedTask, code_for_trace, looped
-from linkwork.engine.plans.traced import Traced
+from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.rollout import run_over_time
 from linkwork.engine.trace.isomorphic import branches_of
 from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.record import Record
 from linkwork.simulation.scene import NEXT, NOW, RECORDED, Scene, spaces_of
 from linkwork.simulation.stages import Stages, ask
+from linkwork.simulation.step import Step
 
 _FEW = 12
 """Bodies up to which composite bodies take no longer than articulated ones."""
@@ -94,7 +95,7 @@ class _Text:
         # accelerations; it is dearer than articulated bodies for larger robots
         once = step.joints and not step.several and step.contacts is None and not step.in_loops
         method = "composite_body" if once and len(step.model.bodies) <= _FEW else "articulated_body"
-        leaves = _loops(self.scene) == "outside"
+        leaves = _loops(self.of) == "outside"
         return step.plant(dt, own, source=source, load=step.load, method=method, leaves_stops=leaves)
 
 
@@ -104,13 +105,13 @@ def _happening(answer: Answer, wrenches: bool) -> tuple[Any, ...]:
     return tuple(each for each in found if each is not None)
 
 
-def _loops(scene: Scene) -> str:
+def _loops(step: Step) -> str:
     """Whether joints that may be held are part of loops, not just coupled; and if so, whether friction and stops are
     solved for "inside" code, or "outside", because that code would be too long.
     """
-    if not scene.step.in_loops:
+    if not step.in_loops:
         return ""
-    return "inside" if len(scene.step.joints) * len(scene.step.model.bodies) <= _MOST_IN_LOOPS else "outside"
+    return "inside" if len(step.joints) * len(step.model.bodies) <= _MOST_IN_LOOPS else "outside"
 
 
 # Running
@@ -122,7 +123,7 @@ class Machine:
     def __init__(self, scene: Scene, plan: Plan, dt: float, steps: int, given: Mapping[str, Array]) -> None:
         """``given``: the arguments of a step besides dt, (steps or 1, numbers)."""
         self.scene, self.plan, self.steps = scene, plan, steps
-        self.leaves_stops = _loops(scene) == "outside"
+        self.leaves_stops = _loops(scene.step) == "outside"
         """Whether steps in which a joint is stopped are left to Python, as are those after them then."""
         rows = {"dt": np.array([[dt]]), **given}
         self._given = [rows[name].reshape(len(rows[name]), -1) for name in scene.given]
@@ -182,7 +183,7 @@ def machine_for(scene: Scene, dt: float, steps: int, given: Mapping[str, Array])
     def program(isomorphic: bool = False) -> Program:
         return trace("simulate", text, arguments, isomorphic)[0]
 
-    loops = _calls(scene)
+    loops = scene.step.has_loops
 
     def make(key: str) -> Plan:
         task = TracedTask(
@@ -215,51 +216,49 @@ def stages_for(scene: Scene, steps: int) -> Stages | None:
         whole = CompiledFunction("simulate", shapes, program, structure, results, key, 1e-6, branches=branches)
         return Stages([(whole, range(len(shapes)))])
 
-    found: Stages | None = _kept(scene, name, steps, make, lambda found: Traced(found.parts[0][0]._task))
+    found: Stages | None = _kept(scene, name, steps, make, lambda found: code_for_trace(found.parts[0][0]._task))
     return found
 
 
-def _calls(scene: Scene) -> bool:
-    """Whether code of the step calls code with loops."""
-    laws = [law for law in (scene.step.law, scene.step.load) if law is not None]
-    return looped(scene.step.model) or any(law.has_loops for law in laws)
+def _can_do(step: Step, called: bool) -> bool:
+    """Whether code can do the step, ``called`` once a step from Python or repeated by itself."""
+    if current_form() != "auto" or not step.model.nv:
+        return False
+    if step.has_loops:
+        whole = step.contacts is None and not step.joints
+        return not called and (whole or not looped(step.model))
+    if _loops(step) == "outside" and any(joint.friction for joint in step.joints):
+        return False  # friction and constraints depend on each other: Python solves for them together
+    return len(step.model.bodies) * (2.5 if step.joints else 1.0) <= _LARGEST
 
 
-def _can_call(scene: Scene) -> bool:
-    """Whether all of the step can call code with loops."""
-    step = scene.step
-    alone = not (step.joints or step.constraints or step.contacts is not None)
-    return alone or not looped(step.model)
+def _pays(step: Step, steps: int, known: dict[Any, Any], count: Any) -> bool:
+    """Whether so many steps take longer in Python than to compile: in this run, or in all runs together."""
+    worth = WORTH * len(step.model.bodies)
+    if step.joints:  # rounding differs where joints are held: the choice depends on this run alone
+        return steps >= (1.0 if _loops(step) == "inside" else 0.1) * worth
+    known[count] = known.get(count, 0) + steps
+    return bool(known[count] >= worth)
 
 
-def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_of: Callable[[Any], Traced]) -> Any:
+def _kept(
+    scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_of: Callable[[Any], StraightLine]
+) -> Any:
     """The result of ``make``, kept with the model; None if code cannot do the step, or does not pay off."""
-    model, laws = scene.step.model, [law for law in (scene.step.law, scene.step.load) if law is not None]
-    size, loops = len(model.bodies) * (2.5 if scene.step.joints else 1.0), _calls(scene)
-    if current_form() != "auto" or not model.nv or (size > _LARGEST and not loops):
+    step, key = scene.step, scene.key(name)
+    if key is None or not _can_do(step, name != "simulate"):
         return None
-    if loops and not (name == "simulate" and _can_call(scene) and all(law.takes_tiles for law in laws)):
-        return None  # the code has loops, and is called from Python
-    if _loops(scene) == "outside" and any(joint.friction for joint in scene.step.joints):
-        return None  # friction and constraints depend on each other: Python solves for them together
-    key = scene.key(name)
-    if key is None:
-        return None
-    known, place, count = model._memo.plans, (key, name), (key, name, "steps")
-    if scene.step.joints:  # rounding differs where joints are held: the choice depends on this run alone
-        worth = steps >= (1.0 if _loops(scene) == "inside" else 0.1) * WORTH * len(model.bodies)
-        if not worth:
-            return None
-    else:
-        known[count] = known.get(count, 0) + steps
-        worth = known[count] >= WORTH * len(model.bodies)
+    known, place = step.model._memo.plans, (key, name)
+    pays = _pays(step, steps, known, (*place, "steps"))
     found = known.get(place)
-    if found is None:
-        if not worth and (name == "asking" or steps < FEWEST):  # whether code is cached is known only after tracing
-            return None
-        found = make(key)
-        plan = plan_of(found)
-        if not (plan.is_kept or (worth and not plan.excess)):
-            return None
-        known[place] = found
+    if found is not None and (pays or not step.joints):
+        return found
+    # whether code is cached is known only after tracing
+    if not pays and (step.joints or name == "asking" or steps < FEWEST):
+        return None
+    found = make(key)
+    plan = plan_of(found)
+    if not (plan.is_kept or (pays and not plan.excess)):
+        return None
+    known[place] = found
     return found

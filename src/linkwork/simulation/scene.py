@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from linkwork.algorithms import STEP_PARTS
 from linkwork.compiled.tracing import Shape
+from linkwork.dynamics.arguments import Array
 from linkwork.engine.spaces import SPACES, Space
 from linkwork.simulation.step import Step
 
@@ -73,6 +76,15 @@ class Scene:
         own = {name: SPACES[space].shape(self.step.model, 0) for name, space in STEP_PARTS.items()}
         shapes: dict[str, Shape] = {"dt": (), **{NOW + name: own[name] for name in self.parts}}
         return shapes | {NEXT + name: own[name] for name in self.over_time} | self.parameters
+
+    def rows(self, parts: Mapping[str, Array], parameters: Sequence[Array]) -> dict[str, Array]:
+        """The arguments of the steps besides dt, (steps or 1, numbers), from the rows of all parts, and the parameters
+        of the law.
+        """
+        flat = {name: rows.reshape(len(rows), -1) for name, rows in parts.items()}
+        after = {NEXT + name: np.vstack([flat[name][1:], flat[name][-1:]]) for name in self.over_time}
+        own = {name: array.reshape(1, -1) for name, array in zip(self.parameters, parameters, strict=True)}
+        return {NOW + name: rows for name, rows in flat.items()} | after | own
 
     def key(self, name: str) -> str | None:
         """The key of the code; None if it is not known without tracing."""

@@ -29,13 +29,14 @@ from linkwork.simulation.arguments import (
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.contact_steps import warn_of_depth
 from linkwork.simulation.integrators import Adaptive, check_integrator, integrator_of
-from linkwork.simulation.laws import Parameters, as_law, one_row, parameters_of
+from linkwork.simulation.laws import Parameters, as_law, of_law, parameters_of
 from linkwork.simulation.off_constraints import warn_of_errors
 from linkwork.simulation.parts import of_one_motion, step_parts
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.run import Run
-from linkwork.simulation.scene import NEXT, NOW, Scene
+from linkwork.simulation.scene import Scene
+from linkwork.simulation.step import Step
 from linkwork.simulation.step_arguments import step_of
 from linkwork.simulation.torques import Controller, Torque, driven_by, source_of
 from linkwork.simulation.trajectory import Trajectory
@@ -172,54 +173,40 @@ def simulate(
     every, held = min(integer("record", record, 1), steps), 0 if hold is None else integer("hold", hold, 1)
     check_integrator(integrator, solver)
     tolerances = positive("rtol", rtol), positive("atol", atol)
-    by_default = isinstance(method, str) and method == "articulated_body"
-    forces_wanted = switch("contact_forces", contact_forces)
-    if contacts is not None and (not by_default or integrator == "adaptive"):
-        raise ArgumentError("contacts take the default method, and no adaptive integrator")
-    load = _load_of(model, f_ext)
+    forces_wanted, load = switch("contact_forces", contact_forces), _load_of(model, f_ext)
     step, friction = step_of(
         model, length, integrator=integrator, friction_law=friction_law, friction=friction,
         torque=torque if isinstance(torque, CompiledFunction) else None,
         constraints=constraints, stabilisation=stabilisation, proximal=proximal, joint_limits=joint_limits,
         contacts=contacts, load=load, contact_forces=forces_wanted or viewer is not None,
     )  # fmt: skip
-    if step.constraints and not (isinstance(method, str) and method in METHODS):
-        hint = "; or pass constraints=(), to leave out those of the model" if constraints is None else ""
-        known = ", ".join(METHODS)
-        raise ArgumentError(f"constraints are solved for by {known}; leave method {shown(method)} out{hint}")
-    if step.contacts is not None:
-        warn_of_depth(model, here[None], step.contacts)
-    warn_of_errors(model, here[None], step.constraints, step.stabilisation if step.contacts is None else None)
+    _check_method(step, method, constraints is None)
+    _warn_of_start(step, here)
     resistance = StictionAndStops(step, here)
-    adaptive = Adaptive(model, solver, *tolerances) if integrator == "adaptive" else None
     parts = step_parts(
         model, effort_limits, torque is not None, tau=tau, q_target=q_target, kp=kp, v_target=v_target, kd=kd,
         damping=damping, friction=friction, springs=switch("springs", springs),
         f_ext=None if callable(f_ext) else f_ext,
     )  # fmt: skip
     parts = of_one_motion(model, parts, steps)
-    given = parameters_of(step.law, "law", "parameters", parameters, 3)
-    own = [array.reshape(shape) for name, array, shape in given.values() if one_row(name, array)]
+    own = of_law(step.law, parameters)
     watched = None
     if viewer is not None:
-        watched = Watched(as_viewer(viewer), load or _table(parts.pop("f_ext", None), length))
-        load = watched
-    law = step.law
-    source = source_of(model, torque if law is None else lambda t, q, v: law(t, q, v, *own), held)
+        load = watched = Watched(as_viewer(viewer), load or _table(parts.pop("f_ext", None), length))
+    source = source_of(model, torque if step.law is None else _bound(step.law, own), held)
     plant = step.plant(length, {}, source=source, load=load, method=method)
-    driven, varying = driven_by(torque), tuple(name for name, rows in parts.items() if len(rows) > 1)
-    scene = Scene(step, driven, 0 if driven == "nothing" else held, tuple(parts), varying)
-    bar_wanted = Bar.wanted(None if progress is None else switch("progress", progress))
-    states = Record(model, steps, every, scene.wrenches if step.contacts is None or forces_wanted else 0, length)
-    bar = Bar(f"simulating {model.name}", steps) if bar_wanted else None
-    run = Run(plant, parts, adaptive or integrator_of(step), resistance, states, steps, every, length, bar, watched)
+    varying = tuple(name for name, rows in parts.items() if len(rows) > 1)
+    scene = Scene(step, driven_by(torque), held if torque is not None else 0, tuple(parts), varying)
+    shown_bar = Bar.wanted(None if progress is None else switch("progress", progress))
+    recorded = scene.wrenches if step.contacts is None or forces_wanted else 0
+    states = Record(model, steps, every, recorded, length)
+    moved_by = Adaptive(model, solver, *tolerances) if integrator == "adaptive" else integrator_of(step)
+    bar = Bar(f"simulating {model.name}", steps) if shown_bar else None
+    run = Run(plant, parts, moved_by, resistance, states, steps, every, length, bar, watched)
+    in_code = method == "articulated_body" and integrator != "adaptive"
     with _ending(run), stepping():
-        if by_default and adaptive is None and (load is None or isinstance(load, CompiledFunction)):
-            flat = {name: each.reshape(len(each), -1) for name, each in parts.items()}
-            rows = {NOW + name: each for name, each in flat.items()}
-            rows |= {NEXT + name: np.vstack([flat[name][1:], flat[name][-1:]]) for name in varying}
-            rows |= {key: each.reshape(1, -1) for key, each in zip(given, own, strict=True)}
-            run.prepare(scene, rows, here, speed)
+        if in_code and (load is None or isinstance(load, CompiledFunction)):
+            run.prepare(scene, scene.rows(parts, own), here, speed)
         run.go(here, speed)
     path = states.trajectory(interrupted=run.interrupted)
     if not step.stops and step.contacts is None and not run.interrupted:
@@ -227,6 +214,30 @@ def simulate(
     if len(path) > 1:
         warn_of_speed(model, path.q[-1:], path.v[-1:], abs(path.a[-1:]), lambda _: "the simulation")
     return path
+
+
+def _check_method(step: Step, method: Any, by_default: bool) -> None:
+    """An error if the method cannot do what the step does; ``by_default`` the constraints are those of the model."""
+    known = isinstance(method, str)
+    if step.contacts is not None and (step.integrator == "adaptive" or not (known and method == "articulated_body")):
+        raise ArgumentError("contacts take the default method, and no adaptive integrator")
+    if step.constraints and not (known and method in METHODS):
+        hint = "; or pass constraints=(), to leave out those of the model" if by_default else ""
+        raise ArgumentError(
+            f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out{hint}"
+        )
+
+
+def _warn_of_start(step: Step, q: Array) -> None:
+    """Warn if the first state violates constraints, or if shapes overlap deeply in it."""
+    if step.contacts is not None:
+        warn_of_depth(step.model, q[None], step.contacts, 4)
+    warn_of_errors(step.model, q[None], step.constraints, step.stabilisation if step.contacts is None else None, 4)
+
+
+def _bound(law: CompiledFunction, own: Sequence[Array]) -> Callable[..., Any]:
+    """A law with its parameters."""
+    return lambda t, q, v: law(t, q, v, *own)
 
 
 def _driving(tau: ArrayLike | None, torque: Torque) -> tuple[ArrayLike | None, Torque]:

@@ -74,7 +74,7 @@ class Stages:
         program = trace("simulate", text, shapes)[0]
         own, answer, carried = list(shapes.values()), shapes["tau"], (0,)
         parts: list[tuple[CompiledFunction, Sequence[int]]] = []
-        for k, stage in enumerate(stages_of(program, len(own), len(results), moves=False)):
+        for k, stage in enumerate(stages_of(program, len(own), len(results))):
             given = [*own, carried, *[answer] * k]
             if any(at == 2 or at > len(own) for at in stage.inputs if k and at != len(own) + k):
                 raise ValueError("an answer is used after the next was given, when its array may have changed")

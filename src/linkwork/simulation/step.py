@@ -19,6 +19,7 @@ from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.subroutine import subroutine
 from linkwork.dynamics.contact.law import Touching, touching
 from linkwork.engine.code import fingerprint
+from linkwork.engine.plans import looped
 from linkwork.model.all_contacts import Contacts
 from linkwork.model.constraints import Constraint
 from linkwork.model.memo import kept_with_model
@@ -96,6 +97,11 @@ class Step:
     def functions(self) -> list[CompiledFunction]:
         """The compiled functions in the step."""
         return [each for each in (self.law, self.load, self.cost) if each is not None]
+
+    @property
+    def has_loops(self) -> bool:
+        """Whether code of the step has loops over bodies."""
+        return looped(self.model) or any(each.has_loops for each in self.functions)
 
     @property
     def digests(self) -> tuple[object, ...]:

@@ -1,5 +1,7 @@
 """Spatial algebra over any scalar: vectors, motions, forces, placements, inertias and motion subspaces.
 
+The modules, in the order of the data flow:
+
     functions, exponentials, powers, elementary     elementary functions: the operations of the intermediate code
     rates, dual                                     their derivatives; numbers with a rate
     foreign                                         scalars of other libraries

@@ -1,5 +1,7 @@
 """Images of mechanisms and motions without a display, and web pages of them.
 
+The modules, in the order of the data flow:
+
     rotations, camera, shapes   from the world to the image
     solids, skeleton            bodies without a geometry
     mesh, meshes, looks         triangles, from files too; coloured, on bodies

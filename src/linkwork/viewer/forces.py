@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -54,16 +55,9 @@ class Forces:
         held = tuple(constraints) or self.model.constraints
         self._held = held if recorded and len(held) == recorded and self._touched is None else ()
         said = not recorded or self._touched is not None or bool(self._held)
-        self.kinds = tuple(
-            kind
-            for kind, there in (
-                ("contact forces", self._touched is not None),
-                ("reaction forces", said and driven),
-                ("constraint forces", any(not isinstance(one, Coupling) for one in self._held)),
-                ("external forces", f_ext is not None),
-            )
-            if there
-        )
+        pulled = any(not isinstance(one, Coupling) for one in self._held)
+        there = self._touched is not None, said and driven, pulled, f_ext is not None
+        self.kinds = tuple(compress(FORCES, there))
 
     def at(self, kind: str, q: Array, states: Trajectory | None) -> tuple[Array, Array]:
         """Points (K, n, 3) and forces (K, n, 3), N, in configurations (K, nq), those of the states if there are any."""

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,20 @@ def looped(one: Contestant) -> Contestant:
         return np.concatenate([one.answer(row, k) for k, row in enumerate(raw)])
 
     return Contestant(f"loop over {one.how}", loop, [()], len(inputs), answer)
+
+
+def library(module: str, name: str, package: str) -> Any:
+    """Another library's module; ``UnavailableError`` if it is not installed."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise UnavailableError(f"{name} is not installed; it comes with pip install {package}") from None
+
+
+def by_loop(single: Callable[[Case, States], Contestant | None], case: Case, states: States, threads: int) -> Any:
+    """The batch of a library that has none for a case; None on several threads, where a loop would be no faster."""
+    one = single(case, states.first(SOME)) if threads == 1 else None
+    return one and looped(one)
 
 
 def difference(mine: Sequence[Array], theirs: Sequence[Array]) -> float:

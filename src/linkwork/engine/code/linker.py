@@ -61,7 +61,9 @@ class Damaged(Exception):
 
 
 class Object:
-    """The tables of an ELF object, all numbers in which lead to something inside."""
+    """The tables of an ELF object, all numbers in which lead to something inside; ``present`` are the sections that
+    are in memory.
+    """
 
     def __init__(self, image: bytes) -> None:
         self._image = image
@@ -72,6 +74,8 @@ class Object:
         _require(all(_is_inside(extent, len(image)) for extent in self.sections[list(_EXTENT)].tolist()))
         _require(sum(self.sections["size"].tolist()) <= len(image))  # they do not overlap
         self._name(names, self.sections["name"])
+        in_memory = (self.sections["flags"] & _IN_MEMORY > 0) & (self.sections["size"] > 0)
+        self.present: list[int] = np.flatnonzero(in_memory).tolist()
         self.tables: list[int] = np.flatnonzero(self.sections["type"] == _SYMBOLS).tolist()
         _require(len(self.tables) <= 1)
         self.symbols: Any = np.zeros(0, _SYMBOL)
@@ -80,6 +84,12 @@ class Object:
             self.symbols, self.names = self._symbols(table)
         relocations: list[int] = np.flatnonzero(self.sections["type"] == _RELOCATIONS).tolist()
         self.relocations = {k: self._relocations(k) for k in relocations}
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether these are plain code and constants."""
+        others = self.sections["flags"] & ~np.uint64(_IN_MEMORY | _CODE | _MERGEABLE)
+        return all(self.sections["type"][k] == _PROGRAM and not others[k] for k in self.present)
 
     def part(self, which: int, kind: np.dtype[Any] = _BYTE) -> Any:
         """A section's content, as items of a kind."""
@@ -142,43 +152,66 @@ def linked(image: bytes, needed: Mapping[str, int], names: Sequence[str]) -> Lin
     if not image.startswith(_ELF):
         return None
     parts = Object(image)
-    if not usable() or not image[16:].startswith(_HERE) or not parts.tables:
+    if not usable() or not image[16:].startswith(_HERE) or not parts.tables or not parts.is_simple:
         return None
-    sections, symbols, called = parts.sections, parts.symbols, parts.names
-    present = [k for k in range(len(sections)) if sections["flags"][k] & _IN_MEMORY and sections["size"][k]]
-    others = sections["flags"] & ~np.uint64(_IN_MEMORY | _CODE | _MERGEABLE)
-    if any(sections["type"][k] != _PROGRAM or others[k] for k in present):
+    layout = _Layout(parts)
+    if not needed.keys() >= {parts.names[k] for k in layout.foreign}:
         return None
-    foreign = [k for k in range(1, len(symbols)) if symbols["section"][k] == 0]
-    if not all(called[k] in needed for k in foreign):
+    addresses = layout.exported()
+    _require(all(layout.code <= addresses.get(name, -1) < layout.jumps for name in names))
+    content = layout.written(needed)
+    if content is None:
         return None
-    # constants first, then, on a new page, code, and a jump to each external function
-    places = np.full(len(sections), -1, dtype=np.int64)
-    constants = _place(sections, [k for k in present if not sections["flags"][k] & _CODE], 0, places)
-    begin = _aligned(constants, mmap.PAGESIZE)
-    end = _aligned(_place(sections, [k for k in present if sections["flags"][k] & _CODE], begin, places), 8)
-    where = np.full(len(symbols), -1, dtype=np.int64)
-    own = np.flatnonzero((symbols["section"] > 0) & (symbols["section"] != _ABSOLUTE))
-    own = own[places[symbols["section"][own]] >= 0]
-    where[own] = places[symbols["section"][own]] + symbols["value"][own].astype(np.int64)
-    where[foreign] = end + _STUB * np.arange(len(foreign))
-    size = max(_aligned(end + _STUB * len(foreign), mmap.PAGESIZE), mmap.PAGESIZE)
-    by_name = {called[k]: int(where[k]) for k in own if symbols["info"][k] >> 4 > 0}
-    _require(all(begin <= by_name.get(name, -1) < end for name in names))
-    content = np.frombuffer(mmap.mmap(-1, size, flags=_PRIVATE), np.uint8)
-    for k in present:
-        content[places[k] :][: sections["size"][k]] = parts.part(k)
-    for k in foreign:
-        content[where[k] :][:_STUB] = np.frombuffer(_JUMP + needed[called[k]].to_bytes(8, "little"), np.uint8)
-    for k, relocations in parts.relocations.items():
-        place = int(places[sections["info"][k]])
-        if place >= 0 and not _relocate(content, place, relocations, where):
-            return None
     address = content.ctypes.data
-    if begin:
-        _protect(address, begin, _READ)
-    _protect(address + begin, size - begin, _READ | _EXECUTE)
-    return Linked(content, {name: address + by_name[name] for name in names})
+    if layout.code:
+        _protect(address, layout.code, _READ)
+    _protect(address + layout.code, layout.size - layout.code, _READ | _EXECUTE)
+    return Linked(content, {name: address + addresses[name] for name in names})
+
+
+class _Layout:
+    """Where an object lies in memory: constants first, then, on a new page, code, and a jump to each external function.
+
+    Attributes:
+        foreign: the numbers of external functions among the symbols.
+        code, jumps, size: where code and jumps begin, and the end.
+        places, symbols: where each section and each symbol is; -1 if it is in no memory.
+    """
+
+    def __init__(self, parts: Object) -> None:
+        self.parts, sections, symbols = parts, parts.sections, parts.symbols
+        self.foreign = [k for k in range(1, len(symbols)) if symbols["section"][k] == 0]
+        self.places = np.full(len(sections), -1, dtype=np.int64)
+        constants = _place(sections, [k for k in parts.present if not sections["flags"][k] & _CODE], 0, self.places)
+        self.code = _aligned(constants, mmap.PAGESIZE)
+        end = _place(sections, [k for k in parts.present if sections["flags"][k] & _CODE], self.code, self.places)
+        self.jumps = _aligned(end, 8)
+        self.size = max(_aligned(self.jumps + _STUB * len(self.foreign), mmap.PAGESIZE), mmap.PAGESIZE)
+        own = np.flatnonzero((symbols["section"] > 0) & (symbols["section"] != _ABSOLUTE))
+        self.own = own[self.places[symbols["section"][own]] >= 0]
+        self.symbols = np.full(len(symbols), -1, dtype=np.int64)
+        self.symbols[self.own] = self.places[symbols["section"][self.own]] + symbols["value"][self.own].astype(np.int64)
+        self.symbols[self.foreign] = self.jumps + _STUB * np.arange(len(self.foreign))
+
+    def exported(self) -> dict[str, int]:
+        """Where the symbols are that others may use."""
+        names, info = self.parts.names, self.parts.symbols["info"]
+        return {names[k]: int(self.symbols[k]) for k in self.own if info[k] >> 4 > 0}
+
+    def written(self, needed: Mapping[str, int]) -> NDArray[np.uint8] | None:
+        """Memory with all of it; None if it has relocations that are not simple."""
+        parts = self.parts
+        content = np.frombuffer(mmap.mmap(-1, self.size, flags=_PRIVATE), np.uint8)
+        for k in parts.present:
+            content[self.places[k] :][: parts.sections["size"][k]] = parts.part(k)
+        for k in self.foreign:
+            jump = _JUMP + needed[parts.names[k]].to_bytes(8, "little")
+            content[self.symbols[k] :][:_STUB] = np.frombuffer(jump, np.uint8)
+        for k, relocations in parts.relocations.items():
+            place = int(self.places[parts.sections["info"][k]])
+            if place >= 0 and not _relocate(content, place, relocations, self.symbols):
+                return None
+        return content
 
 
 def _relocate(content: NDArray[np.uint8], start: int, entries: Any, where: NDArray[np.int64]) -> bool:

@@ -6,14 +6,11 @@ Goes out: the text of an LLVM module with a kernel and the functions that call i
     writer, bitwise, call_frame     lines of LLVM IR; the bits of values; the arguments of code, by name
     arithmetic, carrying            over the lanes of a vector; values carried by loops, in registers
     kernel, row_kernel, columns     a program for a tile; with rows as results; for one column of matrices
-    scattered, grouped              kernels whose lanes gather their numbers, or find them in groups
     repeating, kept_rows, calling, sparing
                                     in a kernel: texts repeated, rows kept, code called, shorter variants
     packing, refilled, streaming    a batch: tiles; lanes that take the next state; large results past the caches
     spinning, mailbox, pieces       threads: waiting, jobs, a batch in pieces
-    parallel                        one state over lanes and a team of threads
     time_loop                       a step repeated
-    staging                         parts of other code, one after another
     builtin, serve, asking          functions of Python's stable ABI: a call with plain arrays; steps of a simulation
     python_arrays, python_calls     arrays and calls of Python there
 """

@@ -64,17 +64,26 @@ class CallFrame:
 @dataclass(frozen=True)
 class Called:
     """Code with loops that a program calls, by the numbers that its own code depends on: how many numbers a state has
-    in each argument and result, the sizes that it takes, how much of ``work`` and ``square`` it needs for a lane, and
-    whether its results have to be zeros before. ``callee`` is what a "call" has as its detail.
+    in each argument and result, the sizes that it takes for one state and for tiles, how much of ``work`` and
+    ``square`` it needs for a lane, and whether its results have to be zeros before. ``callee`` is what a "call" has as
+    its detail.
     """
 
     callee: object = field(compare=False, repr=False)
     arguments: tuple[int, ...]
     results: tuple[int, ...]
-    sizes: tuple[int, ...]
+    of_one: tuple[int, ...]
+    of_tiles: tuple[int, ...]
     work: int
     square: int
     zeroed: bool
+
+    def sizes(self, lanes: int) -> tuple[int, ...]:
+        return self.of_one if lanes == 1 else self.of_tiles
+
+
+_ALIGNED = 8
+"""Numbers of the widest vector: code for one state may use them all."""
 
 
 class Room:
@@ -83,7 +92,7 @@ class Room:
     """
 
     def __init__(self, called: Sequence[Called]) -> None:
-        self.square = max((each.work for each in called), default=0)
+        self.square = -(-max((each.work for each in called), default=0) // _ALIGNED) * _ALIGNED
         self.size = self.square + max((each.square for each in called), default=0)
 
     def take(self, count: int) -> int:

@@ -15,10 +15,10 @@ from linkwork.engine.emit.call_frame import Interface, listed, parameters
 from linkwork.engine.emit.writer import Writer, constant, vector
 
 
-def exported(interface: Interface) -> str:
-    """The function ``tile``."""
+def exported(interface: Interface, teams: bool = False) -> str:
+    """The function ``tile``; a kernel for ``teams`` of threads gets none."""
     w, arrays = Writer(), [f"%{name}" for name in (*interface.argument_names, *interface.result_names)]
-    w.do(f"call void @kernel({interface.kernel_call(arrays)})")
+    w.do(f"call void @kernel({interface.kernel_call(arrays)}{', ptr null' if teams else ''})")
     w.do("ret void")
     return w.function(f"void @tile({parameters(interface.kernel)})")
 
@@ -42,5 +42,5 @@ def call(w: Writer, result: str, what: object, values: Sequence[str], interface:
     arrays = [w.at("%data", start * lanes) for start in starts]
     arrays += ["%data", w.at("%data", room.square * lanes)]
     code, *tables = (w.load(w.at("%ints", 3 * index + k, "i64"), "ptr") for k in range(3))
-    takes = [*(("ptr", array) for array in (*arrays, *tables)), *(("i64", str(size)) for size in called.sizes)]
+    takes = [*(("ptr", array) for array in (*arrays, *tables)), *(("i64", str(size)) for size in called.sizes(lanes))]
     w.do(f"call void {code}({listed(takes)})")

@@ -56,46 +56,32 @@ class _Run:
 
     def block(self, block: Block) -> None:
         for n in block.order:
-            operation, detail = self.program.operations[n], self.program.details[n]
+            operation = self.program.operations[n]
             operands = [self.value(x) for x in self.program.operands[n]]
-            if operation == "loop":
-                self.loop(detail)
-            elif operation in ("store", "store_index"):
-                array, element = self.element(detail)
-                wide = operands[0] if self.program.widths[n] > 1 else operands
-                for k, x in enumerate(wide):
-                    array[element + k] = x
-            elif operation == "affine":
-                self.values[n] = self.affine(detail)
-            elif operation == "index":
-                self.values[n] = self.integer(detail)
-            elif operation == "load":
-                array, element = self.element(detail)
-                found = [array[element + k] for k in range(self.program.widths[n])]
-                numbers = [float(x) if isinstance(x, float | int | np.number) else x for x in found]
-                self.values[n] = tuple(numbers) if len(numbers) > 1 else numbers[0]
-            elif operation == "vector":
-                self.values[n] = tuple(operands)
-            elif operation == "call":
-                self.values[n] = called(detail, operands)
-            elif operation == "part":
-                self.values[n] = operands[0][detail] if isinstance(operands[0], list) else operands[0].part(detail)
-            elif operation == "repeat":
-                self.values[n] = repeated(detail, operands, self.kept)
-            elif operation == "subroutine":
-                self.values[n] = used(detail, operands, self.kept)
-            elif operation == "keep":
-                keep(detail, operands, self.kept)
-            elif operation == "map":
-                mapped(detail, operands, self.kept)
-            elif operation == "fold":
-                self.values[n] = folded(detail, operands, self.kept)
-            elif operation in ("final", "extract"):
-                self.values[n] = operands[0][detail]
+            if operation in WITH_PROGRAM:
+                self.values[n] = WITH_PROGRAM[operation](self.program.details[n], operands, self.kept)
+            elif operation not in ARITHMETIC:
+                self.values[n] = _OTHER[operation](self, n, operands)
             elif self.program.widths[n] > 1:
                 self.values[n] = tuple(map(ARITHMETIC[operation], *operands))
             else:
                 self.values[n] = ARITHMETIC[operation](*operands)
+
+    def load(self, n: int, _: Sequence[Any]) -> Any:
+        array, element = self.element(self.program.details[n])
+        found = [array[element + k] for k in range(self.program.widths[n])]
+        numbers = [float(x) if isinstance(x, float | int | np.number) else x for x in found]
+        return tuple(numbers) if len(numbers) > 1 else numbers[0]
+
+    def store(self, n: int, operands: Sequence[Any]) -> None:
+        array, element = self.element(self.program.details[n])
+        for k, x in enumerate(operands[0] if self.program.widths[n] > 1 else operands):
+            array[element + k] = x
+
+    def numbered(self, n: int, operands: Sequence[Any]) -> Any:
+        """One of several numbers."""
+        several, number = operands[0], self.program.details[n]
+        return several.part(number) if hasattr(several, "part") else several[number]
 
     def value(self, x: Operand) -> Any:
         return self.values[x] if type(x) is int else x
@@ -247,6 +233,25 @@ def folded(what: Fold, operands: Sequence[Any], kept: Kept) -> Sequence[Any]:
     return state
 
 
+WITH_PROGRAM: dict[str, Callable[..., Any]] = {
+    "repeat": repeated,
+    "subroutine": used,
+    "keep": keep,
+    "map": mapped,
+    "fold": folded,
+}
+"""What operations that have a program, or keep rows, do with their detail, their operands and the rows so far."""
+_OTHER: dict[str, Callable[[_Run, int, Sequence[Any]], Any]] = {
+    "loop": lambda run, n, _: run.loop(run.program.details[n]),
+    "load": _Run.load,
+    **dict.fromkeys(("store", "store_index"), _Run.store),
+    "affine": lambda run, n, _: run.affine(run.program.details[n]),
+    "index": lambda run, n, _: run.integer(run.program.details[n]),
+    "vector": lambda _, __, operands: tuple(operands),
+    "call": lambda run, n, operands: called(run.program.details[n], operands),
+    **dict.fromkeys(("part", "final", "extract"), _Run.numbered),
+}
+"""What the remaining instructions do, by their number and operands."""
 ARITHMETIC: dict[str, Callable[..., Any]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,

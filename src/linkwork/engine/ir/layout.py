@@ -9,13 +9,20 @@ whatever else there is at a place. In these, the same numbers of up to four item
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeGuard
 
+from linkwork.engine import optimisations
 from linkwork.engine.ir.address import ONE, Address, Terms
+from linkwork.engine.ir.handing import reuse_rows
 from linkwork.engine.ir.lists import width_of
+from linkwork.engine.ir.merge import merge_cases
+from linkwork.engine.ir.passes import eliminate_dead_code
 from linkwork.engine.ir.program import Block, Loop, Program
 
 IN_SQUARE = ("cell", "place", "post", "knot", "seam")
 """What ``square`` consists of."""
+WIDTHS = ("row", *IN_SQUARE, "matrices")
+"""How wide a row of ``work`` and the parts of ``square`` are, and how many matrices there are."""
 
 CACHE_LINE = 8
 """Numbers in a cache line."""
@@ -24,31 +31,30 @@ Number = tuple[str, int]
 """A field, and which of its numbers."""
 
 
+def laid_out(program: Program, grouped: bool = True) -> dict[str, int]:
+    """Give a program with loops its memory, without dead code and cases alike; its ``WIDTHS``. If ``grouped``, fields
+    that loops use together are adjacent, and values that are only handed on are overwritten.
+    """
+    eliminate_dead_code(program)
+    if optimisations.on("merging"):
+        merge_cases(program)
+    if grouped and optimisations.on("reuse"):
+        reuse_rows(program)
+    return lay_out_fields(program, grouped and optimisations.on("layout"))
+
+
 def lay_out_fields(program: Program, grouped: bool = False) -> dict[str, int]:
     """Give each used number of each field its place in a row of ``work``, or in a cell or another part of ``square`` if
     it is addressed by these, and each matrix its place in ``square``; how wide a "row" and each of these become, and
     how many "matrices" there are. If rows are ``grouped``, the size "rows" is how many there are.
     """
     used = [program.details[n] for n in program.walk() if _is_of_field(program.details[n])]
-    in_square = {
-        address.array: s for address in used for _, s in address.terms if isinstance(s, str) and s in IN_SQUARE
-    }
-    inside: dict[str, dict[Number, int]] = {part: {} for part in IN_SQUARE}
-    rows: dict[frozenset[int], dict[Number, int]] = {}
-    loops = _loops_that_use(program) if grouped else {}
+    in_square = {address.array: str(s) for address in used for _, s in address.terms if s in IN_SQUARE}
     program.seats = {n: seat for n, seat in program.seats.items() if grouped and seat.run[0] not in in_square}
-    lists = _runs(program)
-    for address in used:
-        number = (address.array, address.offset)
-        part = in_square.get(address.array)
-        together = [number] if part else lists.get(number, [number])
-        used_by = frozenset[int]().union(*(loops.get(each, ()) for each in together))
-        slots = inside[part] if part else rows.setdefault(used_by, {})
-        for each in together:
-            slots.setdefault(each, len(slots))
-    widths = {"row": sum(map(len, rows.values())), **{part: len(slots) for part, slots in inside.items()}}
+    inside, rows = _slots(program, used, in_square, grouped)
+    widths = {"row": sum(map(len, rows)), **{part: len(slots) for part, slots in inside.items()}}
     widths["seam"] = -(-widths["seam"] // CACHE_LINE) * CACHE_LINE  # rows that lanes gather
-    groups = _groups(program, list(rows.values()))
+    groups = _groups(program, rows)
 
     def placed(address: Address) -> Address:
         number, part = (address.array, address.offset), in_square.get(address.array)
@@ -61,9 +67,28 @@ def lay_out_fields(program: Program, grouped: bool = False) -> dict[str, int]:
         detail = program.details[n]
         if _is_of_field(detail):
             program.details[n] = placed(detail)
-        elif isinstance(detail, Loop) and detail.successor and _is_of_field(detail.successor):
+        elif isinstance(detail, Loop) and _is_of_field(detail.successor):
             detail.successor = placed(detail.successor)
     return {**widths, "matrices": _lay_out_matrices(program)}
+
+
+def _slots(
+    program: Program, used: list[Address], in_square: dict[str, str], grouped: bool
+) -> tuple[dict[str, dict[Number, int]], list[dict[Number, int]]]:
+    """The place of each number in a cell or another part of ``square``, or in the row of its group."""
+    inside: dict[str, dict[Number, int]] = {part: {} for part in IN_SQUARE}
+    rows: dict[frozenset[int], dict[Number, int]] = {}
+    loops = _loops_that_use(program) if grouped else {}
+    lists = _runs(program)
+    for address in used:
+        number = (address.array, address.offset)
+        part = in_square.get(address.array)
+        together = [number] if part else lists.get(number, [number])
+        used_by = frozenset[int]().union(*(loops.get(each, ()) for each in together))
+        slots = inside[part] if part else rows.setdefault(used_by, {})
+        for each in together:
+            slots.setdefault(each, len(slots))
+    return inside, list(rows.values())
 
 
 def _runs(program: Program) -> dict[Number, list[Number]]:
@@ -79,7 +104,7 @@ def _runs(program: Program) -> dict[Number, list[Number]]:
     return found
 
 
-def _is_of_field(detail: object) -> bool:
+def _is_of_field(detail: object) -> TypeGuard[Address]:
     return isinstance(detail, Address) and detail.array.startswith("field")
 
 

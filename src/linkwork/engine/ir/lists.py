@@ -11,9 +11,9 @@ lane of a wide instruction does what the narrow one did, so results keep their b
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import Block, Loop, Operand, Program, Seat
@@ -61,6 +61,19 @@ def instructions(column: tuple[Operand, ...]) -> Members | None:
     """Operands that are instructions, all of them; None if one is a constant."""
     members = tuple(x for x in column if type(x) is int)
     return members if len(members) == len(column) else None
+
+
+_PACKABLE = ("add", "sub", "mul", "div", "neg", "load", "store")
+
+
+def _as_one(
+    operations: Sequence[str], operands: Sequence[tuple[Operand, ...]]
+) -> tuple[str | None, Sequence[tuple[Operand, ...]]]:
+    """The operation that several are, if there is one, and the operands that it has in each."""
+    every = set(operations)
+    if every == {"sub", "neg"}:  # -x is -0 - x
+        return "sub", [x if len(x) == 2 else (-0.0, *x) for x in operands]
+    return (None if len(every) > 1 else operations[0]), operands
 
 
 class _Packs:
@@ -111,15 +124,8 @@ class _Packs:
         new = all(n in self.position and n not in self.packed for n in members)
         if not new or not 1 < len(set(members)) == len(members):
             return None
-        operations = {program.operations[n] for n in members}
-        operation = operations.pop()
-        operands = [program.operands[n] for n in members]
-        if {operation, *operations} == {"sub", "neg"}:
-            operation, operations = "sub", set()
-            operands = [x if len(x) == 2 else (-0.0, *x) for x in operands]  # -x is -0 - x
-        if operations or operation not in ("add", "sub", "mul", "div", "neg", "load", "store"):
-            return None
-        if operation in ("load", "store") and not self.side_by_side(members):
+        operation, operands = _as_one([program.operations[n] for n in members], [program.operands[n] for n in members])
+        if operation not in _PACKABLE or (operation in ("load", "store") and not self.side_by_side(members)):
             return None
         if operation in ("add", "mul"):
             first = self.kind(operands[0][0])
@@ -134,19 +140,21 @@ class _Packs:
 
     def side_by_side(self, members: Members) -> bool:
         """Whether loads or stores are of contiguous numbers, with nothing in between that might alias them."""
-        program, seats = self.program, [self.seats.get(n) for n in members]
-        if None in seats or [seat.lane for seat in seats if seat] != list(range(len(members))):
+        program, seats = self.program, [self.seats[n] for n in members if n in self.seats]
+        if [seat.lane for seat in seats] != list(range(len(members))):
             return False
-        if len({(seat.run, program.details[n].terms) for n, seat in zip(members, seats, strict=True) if seat}) > 1:
+        if len({(seat.run, program.details[n].terms) for n, seat in zip(members, seats, strict=True)}) > 1:
             return False
-        operation, array = program.operations[members[0]], program.details[members[0]].array
         positions = [self.position[n] for n in members]
-        for n in self.order[min(positions) : max(positions)]:
-            other, detail = program.operations[n], program.details[n]
-            same = isinstance(detail, Address) and detail.array == array
-            if other == "loop" or (same and other in ("load", "store", "index", "store_index") and other != operation):
-                return False
-        return True
+        return not any(self.may_alias(members[0], n) for n in self.order[min(positions) : max(positions)])
+
+    def may_alias(self, own: int, n: int) -> bool:
+        """Whether an instruction may touch the numbers of a load or a store in another way."""
+        operation, other, detail = self.program.operations[own], self.program.operations[n], self.program.details[n]
+        if other not in ("load", "store", "index", "store_index"):
+            return other == "loop"
+        same: bool = detail.array == self.program.details[own].array
+        return same and other != operation
 
     # The wide form
 
@@ -186,7 +194,7 @@ class _Packs:
     def needed(self, n: int) -> Iterable[int]:
         """The instructions of this block that an instruction depends on, with everything inside it."""
         program, detail = self.program, self.program.details[n]
-        yield from (x for x in program.operands[n] if type(x) is int and x in self.position)
+        yield from (x for x in program.inputs(n) if x in self.position)
         if isinstance(detail, Address | Loop):
             yield from (x for x in detail.integers if x in self.position)
         if isinstance(detail, Loop):
@@ -203,23 +211,7 @@ class _Packs:
         for node in nodes:
             before[node] = {self.packed.get(x, (x,)) for n in node for x in self.needed(n)} - {node}
         self.keep_memory_in_order(sorted(nodes, key=first.__getitem__), before)
-        after: dict[Members, list[Members]] = defaultdict(list)
-        for node, needed in before.items():
-            for other in needed:
-                after[other].append(node)
-        ready: list[tuple[int, Members]] = []
-        for node, needed in before.items():
-            if not needed:
-                heappush(ready, (last[node], node))
-        found: list[Members] = []
-        while ready:
-            node = heappop(ready)[1]
-            found.append(node)
-            for following in after[node]:
-                before[following].discard(node)
-                if not before[following]:
-                    heappush(ready, (last[following], following))
-        return found if len(found) == len(nodes) else None
+        return _sorted(before, last)
 
     def keep_memory_in_order(self, nodes: list[Members], before: dict[Members, set[Members]]) -> None:
         """Loads come after stores before them, stores after both, loops after and before all."""
@@ -245,6 +237,25 @@ class _Packs:
                 if detail.array in stores:
                     before[node].add(stores[detail.array])
                 touched[detail.array].append(node)
+
+
+def _sorted(before: Mapping[Members, set[Members]], last: Mapping[Members, int]) -> list[Members] | None:
+    """Nodes after those ``before`` each, which it empties, early ones first; None if there is a cycle."""
+    after: dict[Members, list[Members]] = defaultdict(list)
+    for node, needed in before.items():
+        for other in needed:
+            after[other].append(node)
+    ready = [(last[node], node) for node, needed in before.items() if not needed]
+    heapify(ready)
+    found: list[Members] = []
+    while ready:
+        node = heappop(ready)[1]
+        found.append(node)
+        for following in after[node]:
+            before[following].discard(node)
+            if not before[following]:
+                heappush(ready, (last[following], following))
+    return found if len(found) == len(before) else None
 
 
 class _Written:

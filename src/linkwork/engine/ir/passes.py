@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from linkwork.engine.ir.address import ONE, Address
 from linkwork.engine.ir.program import Block, Loop, Program, Repeat, inner, length, programs
@@ -17,42 +19,58 @@ def schedule(program: Program) -> Program:
     for what in dict.fromkeys(inner(program)):
         for each in programs(what):
             schedule(each)
+    live, stores, constant = _live_values(program)
+    order = _Order(program)
+    for n in program.root.order:
+        if n in live and program.operations[n] != "load":
+            order.load(program.operands[n])
+            order.numbers.append(n)
+            order.numbers.extend(reversed(stores.get(n, ())))
+    for value, numbers in stores.items():  # an argument passed through
+        if program.operations[value] == "load":
+            order.load((value,))
+            order.numbers.extend(reversed(numbers))
+    order.numbers.extend(reversed(constant))
+    program.root.order = order.numbers
+    return program
+
+
+class _Order:
+    """The order of a program without loops, in which a load comes right before its first use."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.numbers: list[int] = []
+        self.loaded: set[int] = set()
+
+    def load(self, operands: Iterable[Any]) -> None:
+        """The loads among operands that have not come yet."""
+        for x in operands:
+            if type(x) is int and self.program.operations[x] == "load" and x not in self.loaded:
+                self.loaded.add(x)
+                self.numbers.append(x)
+
+
+def _live_values(program: Program) -> tuple[set[int], dict[int, list[int]], list[int]]:
+    """Of a program without loops: the instructions whose values are used, and those that keep rows; the stores of each
+    value, and those of constants, the last ones first.
+    """
     operations, operands = program.operations, program.operands
     live: set[int] = set()
     stores: dict[int, list[int]] = {}
     constant: list[int] = []
     for n in reversed(program.root.order):
-        if operations[n] in ("keep", "map"):
-            live.update((n, *(x for x in operands[n] if type(x) is int)))
-        elif operations[n] == "store":
+        if operations[n] == "store":
             (value,) = operands[n]
             if type(value) is int:
                 live.add(value)
                 stores.setdefault(value, []).append(n)
             else:
                 constant.append(n)
-        elif n in live:
-            live.update([x for x in operands[n] if type(x) is int])
-    order: list[int] = []
-    placed: set[int] = set()
-    for n in program.root.order:
-        if n not in live or operations[n] == "load":
-            continue
-        for x in operands[n]:
-            if type(x) is int and operations[x] == "load" and x not in placed:
-                placed.add(x)
-                order.append(x)
-        order.append(n)
-        order.extend(reversed(stores.get(n, ())))
-    for value, numbers in stores.items():  # an argument passed through
-        if operations[value] == "load":
-            if value not in placed:
-                placed.add(value)
-                order.append(value)
-            order.extend(reversed(numbers))
-    order.extend(reversed(constant))
-    program.root.order = order
-    return program
+        elif n in live or operations[n] in _EFFECTS:
+            live.add(n)
+            live.update(program.inputs(n))
+    return live, stores, constant
 
 
 Kinds = dict[int, tuple[object, frozenset[int]]]
@@ -111,7 +129,7 @@ def eliminate_dead_code(program: Program) -> None:
         live.add(n)
         detail = program.details[n]
         todo.extend(within.get(n, ()))
-        todo.extend(x for x in program.operands[n] if type(x) is int)
+        todo.extend(program.inputs(n))
         if isinstance(detail, Address | Loop):
             todo.extend(detail.integers)
         for address in _read(detail) if program.operations[n] in ("load", "index", "loop") else ():
@@ -138,13 +156,13 @@ _PLACES = frozenset(("loop", "index", "affine", "store_index"))
 
 def _live(program: Program) -> list[int]:
     """What results depend on, of a program without loops: found in one sweep, from the end."""
-    operations, operands = program.operations, program.operands
+    operations = program.operations
     order: list[int] = []
     live: set[int] = set()
     for n in reversed(program.root.order):
         if n in live or operations[n] in _EFFECTS:
             order.append(n)
-            live.update([x for x in operands[n] if type(x) is int])
+            live.update(program.inputs(n))
     order.reverse()
     return order
 
@@ -175,23 +193,25 @@ def around_repeat(program: Program, arguments: int) -> Around | None:
     """A program of so many arguments split at its repeat; None if it has none, or several, or if the repeated program
     is not longer than the rest.
     """
-    repeats = [n for n in program.root.order if program.operations[n] == "repeat"]
-    if len(repeats) != 1 or "keep" in program.operations:
+    operations, order = program.operations, program.root.order
+    repeats = [n for n in order if operations[n] == "repeat"]
+    if len(repeats) != 1 or "keep" in operations:
         return None  # rows are kept for all lanes of a tile at once
-    what: Repeat = program.details[repeats[0]]
+    (repeat,) = repeats
+    what: Repeat = program.details[repeat]
     before, after = copied(program), copied(program)
-    later = set(repeats)
-    for n in program.root.order:
-        if later.intersection(x for x in program.operands[n] if type(x) is int):
+    later = {repeat}
+    for n in order:
+        if not later.isdisjoint(program.inputs(n)):
             later.add(n)
-    before.root.order = [n for n in program.root.order if n not in later and program.operations[n] != "store"]
-    for k, x in enumerate(program.operands[repeats[0]]):
+    before.root.order = [n for n in order if n not in later and operations[n] != "store"]
+    for k, x in enumerate(program.operands[repeat]):
         before.instruction(before.root, "store", (x,), Address("result0", k))
-    for n in program.root.order:
-        if program.operations[n] == "final":
+    after.root.order.remove(repeat)
+    for n in order:
+        if operations[n] == "final":
             place = Address(f"argument{arguments}", program.details[n])
             after.operations[n], after.operands[n], after.details[n] = "load", (), place
-    after.root.order.remove(repeats[0])
     found = Around(schedule(before), what, schedule(after))
     others = length(found.before) + length(found.after)
     return found if length(what.program) > others else None

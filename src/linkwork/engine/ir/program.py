@@ -251,6 +251,10 @@ class Program:
             return len(x)
         return self.widths[x] if type(x) is int else 1
 
+    def inputs(self, n: int) -> list[int]:
+        """The instructions among the operands of one."""
+        return [x for x in self.operands[n] if type(x) is int]
+
     def walk(self, block: Block | None = None) -> Iterator[int]:
         """All instructions, a loop before its cases."""
         for number in (block or self.root).order:
@@ -321,40 +325,44 @@ def same(a: Program, b: Program) -> bool:
     return (alike and repr(a.operands) == repr(b.operands)) or text(a) == text(b)  # 2 and 2.0 are different operands
 
 
+_LINES = {
+    **dict.fromkeys(("store", "store_index"), "{of} = {operands}"),
+    **dict.fromkeys(("load", "index", "affine"), "%{n} = {called} {of}"),
+    **dict.fromkeys(("call", *WITHIN), "%{n} = {called} {of}: {operands}"),
+    **dict.fromkeys(("extract", "part", "final"), "%{n} = {called} {operands}, {of}"),
+    "keep": "{called} {of}: {operands}",
+}
+"""How instructions with a detail are shown."""
+
+
 def text(program: Program, subroutines: dict[Subroutine, int] | None = None) -> str:
     """The program in a form to read and to compare; ``subroutines`` are those that have been shown, by number."""
     lines: list[str] = []
     shown_before = {} if subroutines is None else subroutines
 
+    def loop(detail: Loop, indent: str) -> None:
+        lines.append(f"{indent}{_loop_text(detail)}")
+        for kind, case in detail.cases:
+            also = "".join(f", {other}" for other, first in detail.same.items() if first == kind)
+            lines.append(f"{indent}  case {kind}{also}")
+            block(case, indent + "    ")
+
     def block(b: Block, indent: str) -> None:
         for n in b.order:
-            op, detail = program.operations[n], program.details[n]
-            shown = ", ".join(f"%{x}" if isinstance(x, int) else repr(x) for x in program.operands[n])
-            if op == "loop":
-                lines.append(f"{indent}{_loop_text(detail)}")
-                for kind, case in detail.cases:
-                    also = "".join(f", {other}" for other, first in detail.same.items() if first == kind)
-                    lines.append(f"{indent}  case {kind}{also}")
-                    block(case, indent + "    ")
-            elif op in ("store", "store_index"):
-                lines.append(f"{indent}{_address_text(detail)} = {shown}")
-            elif op in ("load", "index", "affine"):
-                lines.append(f"{indent}%{n} = {op} {_address_text(detail)}")
-            elif op == "call":
-                lines.append(f"{indent}%{n} = call {detail}: {shown}")
-            elif op == "keep":
-                lines.append(f"{indent}keep {detail}: {shown}")
-            elif op in WITHIN:
-                known, called = detail in shown_before, op
-                if op == "subroutine":
-                    called = f"{op} {shown_before.setdefault(detail, len(shown_before))},"
-                lines.append(f"{indent}%{n} = {called} {detail}: {shown}")
-                if not known:
-                    lines.extend(f"{indent}  {line}" for line in text(detail.program, shown_before).splitlines())
-            elif op in ("extract", "part", "final"):
-                lines.append(f"{indent}%{n} = {op} {shown}, {detail}")
-            else:
-                lines.append(f"{indent}%{n} = {op} {shown}".rstrip())
+            operation, detail = program.operations[n], program.details[n]
+            if operation == "loop":
+                loop(detail, indent)
+                continue
+            new = operation in WITHIN and detail not in shown_before
+            operands = ", ".join(f"%{x}" if isinstance(x, int) else repr(x) for x in program.operands[n])
+            of = _address_text(detail) if isinstance(detail, Address) else detail
+            called = operation
+            if operation == "subroutine":
+                called = f"{operation} {shown_before.setdefault(detail, len(shown_before))},"
+            line = _LINES.get(operation, "%{n} = {called} {operands}")
+            lines.append(indent + line.format(n=n, called=called, of=of, operands=operands).rstrip())
+            if new:
+                lines.extend(f"{indent}  {line}" for line in text(detail.program, shown_before).splitlines())
 
     block(program.root, "")
     return "\n".join(lines) + "\n"

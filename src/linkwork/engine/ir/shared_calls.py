@@ -24,7 +24,7 @@ def share_calls(program: Program) -> Program:
 
     calls: list[int] = []
     for n in program.root.order:
-        own = [behind[x] for x in operands[n] if type(x) is int]
+        own = [behind[x] for x in program.inputs(n)]
         behind[n] = {operands[n][0]} if operations[n] == "part" else set().union(*own)
         if operations[n] != "call":
             continue

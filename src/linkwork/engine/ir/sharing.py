@@ -39,8 +39,26 @@ def _given_more(
 ) -> tuple[Subroutine, tuple[Operand, ...]]:
     """The subroutine, and what it is given, after the values that its caller knows have become loads."""
     inside = copied(what.program)
+    more = _with_loads_of_known(inside, operands, known)
+    eliminate_dead_code(inside)
+    loaded = {inside.details[n].offset for n in inside.root.order if inside.operations[n] == "load"}
+    used = [value for value, place in more.items() if place in loaded]
+    if not used:
+        return what, operands
+    places = {more[value]: what.given + k for k, value in enumerate(used)}
+    for n in inside.root.order:
+        if inside.operations[n] == "load":
+            detail = inside.details[n]
+            inside.details[n] = detail._replace(offset=places.get(detail.offset, detail.offset))
+    return replace(what, program=inside, given=what.given + len(used)), (*operands, *used)
+
+
+def _with_loads_of_known(inside: Program, operands: tuple[Operand, ...], known: Known) -> dict[int, int]:
+    """Turn what a subroutine's program computes, but its caller knows, into loads; the caller's values, and their
+    places after the subroutine's operands.
+    """
     outside: dict[int, Operand] = {}  # of values inside, the caller's
-    more: dict[int, int] = {}  # the caller's values that are passed on, and their places
+    more: dict[int, int] = {}
     for n in inside.root.order:
         operation, own = inside.operations[n], inside.operands[n]
         if operation == "load":
@@ -49,18 +67,6 @@ def _given_more(
             found = known.get(_key(operation, tuple(outside[x] if type(x) is int else x for x in own)))
             if found is not None:
                 outside[n] = found
-                place = more.setdefault(found, what.given + len(more))
-                inside.operations[n], inside.operands[n] = "load", ()
-                inside.details[n] = Address("argument0", place)
-    eliminate_dead_code(inside)
-    loaded = {inside.details[n].offset for n in inside.root.order if inside.operations[n] == "load"}
-    used = [(value, place) for value, place in more.items() if place in loaded]
-    if not used:
-        return what, operands
-    places = {place: what.given + k for k, (_, place) in enumerate(used)}
-    for n in inside.root.order:
-        if inside.operations[n] == "load":
-            detail = inside.details[n]
-            inside.details[n] = detail._replace(offset=places.get(detail.offset, detail.offset))
-    made = replace(what, program=inside, given=what.given + len(used))
-    return made, (*operands, *(value for value, _ in used))
+                place = more.setdefault(found, len(operands) + len(more))
+                inside.operations[n], inside.operands[n], inside.details[n] = "load", (), Address("argument0", place)
+    return more

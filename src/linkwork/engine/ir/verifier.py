@@ -7,7 +7,8 @@ into ``work`` alone; loops are walks.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
 
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import ARITHMETIC, Block, Fold, Keep, Loop, Map, Program, Repeat, Subroutine, programs
@@ -17,7 +18,9 @@ OPERANDS = {
     **dict.fromkeys(("load", "index", "affine", "loop"), 0),
     **dict.fromkeys(("store", "store_index", "extract", "final"), 1),
 }
-WALKS = ("up", "down", "parallel", "climb")
+WALKS = {"up": ("stop",), "down": ("start",), "parallel": ("start", "stop"), "climb": ("start", "stop")}
+"""The ends that each walk may have."""
+ADDRESSED = ("load", "store", "index", "store_index", "affine")
 
 
 class InvalidProgram(Exception):
@@ -52,63 +55,43 @@ class _Check:
         operation, operands, detail = self.program.operations[n], self.program.operands[n], self.program.details[n]
         here = f"%{n} ({operation})"
         self.once(n, here)
-        if operation == "repeat":
-            needed = self.repeat(here, detail)
-        elif operation == "subroutine":
-            needed = self.subroutine(here, detail)
-        elif operation in ("keep", "map", "fold"):
-            needed = self.rows(here, operation, detail)
-        elif operation not in OPERANDS and operation != "vector":
-            raise InvalidProgram(f"{here}: there is no such operation")
-        else:
-            needed = self.program.widths[n] if operation == "vector" else OPERANDS[operation]
+        needed = self.operands_of(n, here)
         if len(operands) != needed:
             raise InvalidProgram(f"{here}: has {len(operands)} operands instead of {needed}")
         if operation == "store_index":
-            if operands[0] not in integers:
-                raise InvalidProgram(f"{here}: operand {operands[0]!r} is no integer defined before it")
+            self.integer(here, "operand", operands[0], integers)
             operands = ()
         for x in operands:
             if type(x) not in (float, tuple) and (type(x) is not int or x not in floats):
                 raise InvalidProgram(f"{here}: operand {x!r} is no constant and no value defined before it")
         self.lanes(n, here)
-        if operation in ("load", "store", "index", "store_index", "affine"):
+        if operation in ADDRESSED:
             self.address(here, operation, detail, integers)
         elif operation == "loop":
             self.loop(here, detail, floats, integers)
         elif operation == "final":
             self.final(here, operands[0], detail)
-        elif detail is not None and operation not in ("extract", "repeat", "subroutine", "keep", "map", "fold"):
+        elif detail is not None and operation != "extract" and operation not in INNER:
             raise InvalidProgram(f"{here}: has a detail, {detail!r}, that means nothing")
 
-    def repeat(self, here: str, what: object) -> int:
-        """Check a repeat; how many operands it takes."""
-        if not isinstance(what, Repeat) or what.most < 1:
-            raise InvalidProgram(f"{here}: repeats nothing, but {what!r}")
-        verify(what.program, ("argument0", "argument1", "result0", "result1"))
-        return what.state + what.given
-
-    def subroutine(self, here: str, what: object) -> int:
-        """Check a subroutine; how many operands it takes."""
-        if not isinstance(what, Subroutine):
-            raise InvalidProgram(f"{here}: uses no subroutine, but {what!r}")
-        for each in programs(what):
-            verify(each, ("argument0", "result0"))
-        if any(not 0 <= k < what.given for zeros, _ in what.sparing for k in zeros):
+    def operands_of(self, n: int, here: str) -> int:
+        """How many operands an instruction takes; checks the programs and rows that decide it."""
+        operation, detail = self.program.operations[n], self.program.details[n]
+        if operation == "vector":
+            return self.program.widths[n]
+        if operation in OPERANDS:
+            return OPERANDS[operation]
+        if operation not in INNER:
+            raise InvalidProgram(f"{here}: there is no such operation")
+        inner = INNER[operation]
+        if not isinstance(detail, inner.kind) or (isinstance(detail, Repeat) and detail.most < 1):
+            raise InvalidProgram(f"{here}: {inner.otherwise}, but {detail!r}")
+        for each in programs(detail) if inner.arrays else ():
+            verify(each, inner.arrays)
+        sparing = detail.sparing if isinstance(detail, Subroutine) else ()
+        if any(not 0 <= k < detail.given for zeros, _ in sparing for k in zeros):
             raise InvalidProgram(f"{here}: what is given has no such places as may be zero")
-        return what.given
-
-    def rows(self, here: str, operation: str, what: object) -> int:
-        """Check an operation on rows; how many operands it takes."""
-        if operation == "keep" and isinstance(what, Keep):
-            return 1 + what.rows.width
-        if operation == "map" and isinstance(what, Map):
-            verify(what.program, ("argument0", "argument1", "result0"))
-            return what.given
-        if operation == "fold" and isinstance(what, Fold):
-            verify(what.program, ("argument0", "argument1", "argument2", "result0"))
-            return what.state + what.given
-        raise InvalidProgram(f"{here}: does nothing with rows, but {what!r}")
+        return inner.operands(detail)
 
     def final(self, here: str, of: object, k: object) -> None:
         """Check that the final state of a repeat, or the results, have such a number."""
@@ -131,60 +114,82 @@ class _Check:
             raise InvalidProgram(f"{here}: stands in the program twice")
         self.seen.add(n)
 
+    def integer(self, here: str, what: str, n: object, integers: set[int]) -> None:
+        if n not in integers:
+            raise InvalidProgram(f"{here}: {what} %{n} is no integer defined before it")
+
+    def size(self, here: str, size: object) -> None:
+        """Check a number, which may be the name of a size."""
+        if isinstance(size, str) and size not in self.sizes:
+            raise InvalidProgram(f"{here}: size {size!r} is not known")
+
     def address(self, here: str, operation: str, address: object, integers: set[int]) -> None:
         if not isinstance(address, Address):
             raise InvalidProgram(f"{here}: has no address but {address!r}")
-        if address.array not in self.arrays and operation != "affine":
-            raise InvalidProgram(f"{here}: array {address.array!r} is not among {', '.join(sorted(self.arrays))}")
-        if operation in ("load", "store") and address.array == "ints":
-            raise InvalidProgram(f"{here}: only integers are in 'ints'")
-        if operation in ("index", "store_index") and address.array not in ("ints", "work"):
-            raise InvalidProgram(f"{here}: integers are in 'ints' and 'work', not in {address.array!r}")
-        if operation == "store_index" and address.array != "work":
-            raise InvalidProgram(f"{here}: array {address.array!r} must not be written")
-        if operation == "store" and not (address.array.startswith("result") or address.array in ("work", "square")):
-            raise InvalidProgram(f"{here}: array {address.array!r} must not be written")
+        if operation != "affine":
+            self.array(here, operation, address.array)
         for index, stride in address.terms:
-            if index >= 0 and index not in integers:
-                raise InvalidProgram(f"{here}: index %{index} is no integer defined before it")
-            if isinstance(stride, str) and stride not in self.sizes:
-                raise InvalidProgram(f"{here}: size {stride!r} is not known")
-            if index < 0 and not isinstance(stride, str):
+            if index >= 0:
+                self.integer(here, "index", index, integers)
+            elif not isinstance(stride, str):
                 raise InvalidProgram(f"{here}: a term without an index needs the name of a size, not {stride!r}")
-        if address.lane is not None and address.lane not in integers:
-            raise InvalidProgram(f"{here}: lane %{address.lane} is no integer defined before it")
-        if isinstance(address.lane_stride, int) and address.lane_stride not in integers:
-            raise InvalidProgram(f"{here}: lane stride %{address.lane_stride} is no integer defined before it")
-        if isinstance(address.lane_stride, str) and address.lane_stride not in self.sizes:
-            raise InvalidProgram(f"{here}: size {address.lane_stride!r} is not known")
+            self.size(here, stride)
+        if address.lane is not None:
+            self.integer(here, "lane", address.lane, integers)
+        if isinstance(address.lane_stride, int):
+            self.integer(here, "lane stride", address.lane_stride, integers)
+        self.size(here, address.lane_stride)
         if address.offset < 0 and not address.terms:
             raise InvalidProgram(f"{here}: is before the beginning of {address.array!r}")
+
+    def array(self, here: str, operation: str, array: str) -> None:
+        """Check that an array has what an operation reads, or may be written."""
+        if array not in self.arrays:
+            raise InvalidProgram(f"{here}: array {array!r} is not among {', '.join(sorted(self.arrays))}")
+        if operation in ("index", "store_index"):
+            if array not in ("ints", "work"):
+                raise InvalidProgram(f"{here}: integers are in 'ints' and 'work', not in {array!r}")
+        elif array == "ints":
+            raise InvalidProgram(f"{here}: only integers are in 'ints'")
+        written = array == "work" or (operation == "store" and (array.startswith("result") or array == "square"))
+        if operation in ("store", "store_index") and not written:
+            raise InvalidProgram(f"{here}: array {array!r} must not be written")
 
     def loop(self, here: str, loop: object, floats: set[int], integers: set[int]) -> None:
         if not isinstance(loop, Loop):
             raise InvalidProgram(f"{here}: has no loop but {loop!r}")
-        if loop.walk not in WALKS:
-            raise InvalidProgram(f"{here}: walks {loop.walk!r}, which is none of {', '.join(WALKS)}")
         if not 0 <= loop.counter < len(self.program.operations) or self.program.operations[loop.counter] != "counter":
             raise InvalidProgram(f"{here}: %{loop.counter} is no counter")
         self.once(loop.counter, here)
-        if loop.start is None and loop.walk == "climb":
-            raise InvalidProgram(f"{here}: climbs from nowhere")
-        for end, value, never in (("start", loop.start, "up"), ("stop", loop.stop, "down")):
-            if value is not None and loop.walk == never:
-                raise InvalidProgram(f"{here}: walks {loop.walk!r}, which has no {end}")
-            if value is not None and value not in integers:
-                raise InvalidProgram(f"{here}: {end} %{value} is no integer defined before it")
-        if loop.walk == "parallel" and (loop.start is None) != (loop.stop is None):
-            raise InvalidProgram(f"{here}: a parallel loop has both start and stop, or neither")
-        for bound in (loop.first, loop.last) if loop.walk != "climb" else ():
-            if isinstance(bound, str) and bound not in self.sizes:
-                raise InvalidProgram(f"{here}: size {bound!r} is not known")
+        self.walk(here, loop, integers)
         for address in (loop.kind, loop.successor):
             if address is not None:
                 self.address(here, "index", address, integers | {loop.counter})
+        self.kinds(here, loop)
+        isolated = loop.walk == "parallel"  # iterations that may run anywhere
+        for _, case in loop.cases:
+            self.block(case, set() if isolated else floats, {loop.counter} | (set() if isolated else integers))
+
+    def walk(self, here: str, loop: Loop, integers: set[int]) -> None:
+        """Check where a loop begins and ends, and how it goes on."""
+        if loop.walk not in WALKS:
+            raise InvalidProgram(f"{here}: walks {loop.walk!r}, which is none of {', '.join(WALKS)}")
+        if loop.start is None and loop.walk == "climb":
+            raise InvalidProgram(f"{here}: climbs from nowhere")
+        ends = {end: value for end, value in (("start", loop.start), ("stop", loop.stop)) if value is not None}
+        for end, value in ends.items():
+            if end not in WALKS[loop.walk]:
+                raise InvalidProgram(f"{here}: walks {loop.walk!r}, which has no {end}")
+            self.integer(here, end, value, integers)
+        if loop.walk == "parallel" and len(ends) == 1:
+            raise InvalidProgram(f"{here}: a parallel loop has both start and stop, or neither")
+        for bound in (loop.first, loop.last) if loop.walk != "climb" else ():
+            self.size(here, bound)
         if (loop.walk == "climb") != (loop.successor is not None):
             raise InvalidProgram(f"{here}: a climb, and nothing else, goes on by a successor")
+
+    def kinds(self, here: str, loop: Loop) -> None:
+        """Check which cases a loop has."""
         kinds = [kind for kind, _ in loop.cases]
         if not set(loop.same.values()) <= set(kinds):
             raise InvalidProgram(f"{here}: has kinds like others that have no case: {loop.same}")
@@ -193,6 +198,33 @@ class _Check:
             raise InvalidProgram(f"{here}: has no cases, or one twice: {kinds}")
         if len(kinds) > 1 and loop.kind is None:
             raise InvalidProgram(f"{here}: has several cases and nothing that tells which")
-        isolated = loop.walk == "parallel"  # iterations that may run anywhere
-        for _, case in loop.cases:
-            self.block(case, set() if isolated else floats, {loop.counter} | (set() if isolated else integers))
+
+
+class Inner(NamedTuple):
+    """What an instruction with a program, or on rows, has as its detail, else what it lacks; the program's arrays; and
+    how many operands the instruction takes.
+    """
+
+    kind: type[Any]
+    otherwise: str
+    arrays: tuple[str, ...]
+    operands: Callable[[Any], int]
+
+
+INNER = {
+    "repeat": Inner(
+        Repeat,
+        "repeats nothing",
+        ("argument0", "argument1", "result0", "result1"),
+        lambda repeat: repeat.state + repeat.given,
+    ),
+    "subroutine": Inner(Subroutine, "uses no subroutine", ("argument0", "result0"), lambda used: used.given),
+    "keep": Inner(Keep, "does nothing with rows", (), lambda keep: 1 + keep.rows.width),
+    "map": Inner(Map, "does nothing with rows", ("argument0", "argument1", "result0"), lambda rows: rows.given),
+    "fold": Inner(
+        Fold,
+        "does nothing with rows",
+        ("argument0", "argument1", "argument2", "result0"),
+        lambda fold: fold.state + fold.given,
+    ),
+}

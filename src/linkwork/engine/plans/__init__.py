@@ -1,20 +1,19 @@
 """What is to be computed, and in which form.
 
 Comes in: a task (an algorithm for a model) and the requested form. Goes out: a plan with one way to run it:
-interpreted, specialised (code for one model), rolled (code for all models of the same joint kinds) or segmented (one
-state of a long chain over lanes and threads). ``planner`` is the one place that decides which, by the ``costs``.
+interpreted, specialised (code for one model), or with loops (code for all models of the same joint kinds; one state of
+a long chain over lanes and threads). ``planner`` is the one place that decides which, by the ``costs``.
 
     task, callee            what to compute; the same, called by other code
     costs                   every number by which a form is chosen
     plan                    the one way to run something; interpreted, or compiled
     straight_line           code without loops
-    in_parallel             one state over lanes and threads
-    specialised, rolled, segmented, levelled
-                            of an algorithm
-    traced                  of a text over arrays
-    stages, stage_words, staged
-                            such a text, cut at its calls of code that cuts a chain
-    chain, columns          plans one after another; a text over each column of matrices
+    specialised, traced     of an algorithm for one model; of a text over arrays
+    loops                   code with loops
+    stages                  a text cut at its calls of code that cuts a chain
+    chain                   links of straight-line code and code with loops, in one kernel
+    permuted                code that wants numbers in another order
+    one_state               one state in parallel
     planner                 chooses among them
 """
 

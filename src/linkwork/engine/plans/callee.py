@@ -39,12 +39,6 @@ class Callee:
         )  # fmt: skip
 
     @property
-    def takes_tiles(self) -> bool:
-        """Whether other code can call its code for its own tiles: loops over bodies, not over segments or levels."""
-        algorithm = self._named
-        return "rolled" in algorithm.forms and algorithm.split is None and not algorithm.by_levels
-
-    @property
     def argument_sizes(self) -> Sequence[int]:
         """How many numbers each of its arguments has."""
         return self.task().arguments
@@ -84,17 +78,17 @@ class Callee:
         from linkwork.engine.ir.program import count
         from linkwork.engine.plans.specialised import specialised_program
 
-        if self.derivatives or not within("counted", len(self.model.bodies)):
+        if self.derivatives or not within("counted", self.model):
             return Counter(call=1)
         frames = moved(self.frames, self.offsets)
         return count(specialised_program(self._named, self.model, self.absent, frames, expand=False))
 
     def derived(self, way: str) -> Callee:
         """The same with its derivatives, "forward" or "backward"."""
-        if "rolled" not in self._named.forms:
+        if "rolled" not in self._named.forms or self._named.by_levels:
             raise TracingError(
-                f"{self} takes a long chain by segments, which is not differentiated; use another method, such as "
-                f"'articulated_body'",
+                f"{self} takes a long chain by segments, or a tree by levels, which is not differentiated; use another "
+                f"method, such as 'articulated_body'",
                 "",
             )
         if "backward" in self.derivatives and way == "backward":

@@ -143,12 +143,12 @@ def costs(**values: int) -> Iterator[None]:
         COSTS.update(before)
 
 
-def within(name: str, size: int) -> bool:
-    """Whether a size is within the value of this name: the first way."""
-    return size <= most(name)
+def within(name: str, size: int | Model) -> bool:
+    """Whether a size, of a model the number of its bodies, is within the value of this name: the first way."""
+    return (len(size.bodies) if isinstance(size, Model) else size) <= most(name)
 
 
 def looped(model: Model) -> bool:
     """Whether code for a mechanism has loops over its bodies: because they are many, or on request (``lw.form``)."""
     form = requested.get()
-    return form == "rolled" if form else not within("straight", len(model.bodies))
+    return form == "rolled" if form else not within("straight", model)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.engine.code import jit, loader
-from linkwork.engine.emit.call_frame import CallFrame, Interface, Words
+from linkwork.engine.emit.call_frame import Called, CallFrame, Interface, Words
 from linkwork.engine.plans.task import Shape, Signature, Task, moved
 from linkwork.engine.run.entries import Entry, Serve, fit, serving
 from linkwork.engine.run.memory import address, aligned, empty, scratch
@@ -48,6 +48,11 @@ class Plan(ABC):
         Every array must have been checked: this is the entrance to machine code.
         """
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether its code needs no compilation."""
+        return False
+
     def entry(self, rows: bool = False) -> Entry | None:
         """A new entry for the builtins, without code, whose arrays have the shapes of the task's, or are plain ``rows``
         of numbers; None if not supported.
@@ -79,21 +84,30 @@ class Plan(ABC):
 
 
 class Interpreted(Plan):
-    """The algorithm's text as it stands."""
+    """Without machine code: the results of a function of (arguments, states, offsets), by default of the algorithm's
+    text as it stands.
+    """
 
-    task: Task
+    def __init__(self, task: Signature, results: Callable[[Arrays, int, Offsets], list[Array]] | None = None) -> None:
+        super().__init__(task)
+        self._results = results or self._by_text
 
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
+        found = self._results(arguments, states, offsets)
+        fine = all(np.isfinite(result).all() for result in found)
+        return given_back(found, out), 0 if fine else NOT_FINITE_RESULT
+
+    def _by_text(self, arguments: Arrays, states: int, offsets: Offsets) -> list[Array]:
         from linkwork.engine.trace.interpreter import interpret
 
-        task, batch = self.task, () if states == 1 else (states,)
+        task = self.task
+        assert isinstance(task, Task)
         given = iter(arguments)
         values = [None if name in task.absent else next(given) for name, _ in task.algorithm.arguments]
         rotors = next(given) if task.rotors else None
+        batch = () if states == 1 else (states,)
         results = interpret(task.algorithm, task.model, values, batch, moved(task.frames, offsets), rotors)
-        fine = all(np.isfinite(result).all() for result in results)
-        found = [result.reshape(states, -1) for result in results]
-        return given_back(found, out), 0 if fine else NOT_FINITE_RESULT
+        return [result.reshape(states, -1) for result in results]
 
 
 def given_back(results: list[Array], out: Arrays | None) -> list[Array]:
@@ -103,30 +117,6 @@ def given_back(results: list[Array], out: Arrays | None) -> list[Array]:
     for target, result in zip(out, results, strict=True):
         target[...] = result
     return list(out)
-
-
-class SomeRows(Plan):
-    """Some rows of another plan's results, for code that stores all."""
-
-    def __init__(self, task: Task, whole: Plan) -> None:
-        super().__init__(task)
-        self.whole, self.places = whole, task.places()
-
-    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
-        results, status = self.whole.run(arguments, states, offsets)
-        found = [result[:, places] for result, places in zip(results, self.places, strict=True)]
-        return given_back(found, out), status
-
-    # Attributes of code for batches
-
-    @property
-    def lanes(self) -> int:
-        assert isinstance(self.whole, Compiled)
-        return self.whole.lanes
-
-    def key(self, lanes: int) -> Any:
-        assert isinstance(self.whole, Compiled)
-        return self.whole.key(lanes)
 
 
 class Compiled(Plan):
@@ -188,6 +178,10 @@ class Compiled(Plan):
         """A digest of everything that the code depends on."""
         what = (*self.task.name, *self.identity, self.symbols(lanes))
         return loader.key_of(self.cpu, lanes, what)
+
+    @property
+    def is_kept(self) -> bool:
+        return loader.is_kept(self.key(self.lanes))
 
     def code(self, lanes: int) -> tuple[jit.Code, Callable[[int], int]]:
         """The code for a number of lanes, and its main function."""
@@ -316,8 +310,10 @@ class Compiled(Plan):
         self.interface.batch.put(words, {"states": 0})
         self._timed[lanes] = max(whole - shortest(), 1e-9)
 
-    one_state_frame = "batch"
-    """The call frame of code for one lane."""
+    @property
+    def one_state_frame(self) -> str:
+        """The call frame of code for one lane."""
+        return "batch"
 
     @property
     def array_names(self) -> list[str]:
@@ -331,6 +327,24 @@ class Compiled(Plan):
         """One state, by its words; the status."""
         _, batch = self.code(1)
         return batch(address(words))
+
+    # By other code, for its own tiles
+
+    def called(self, callee: object) -> Called:
+        """What code that calls this depends on."""
+        code, frames = self.code(1)[0], (self.one_state_frame, "batch")
+        known, memory = [self.tables(code, frame) for frame in frames], [self.workspace(code, 1, f) for f in frames]
+        of_one, of_tiles = (tuple(each[name] for name in self.interface.sizes) for each in known)
+        work, square = (max(each[part] for each in memory) for part in ("work", "square"))
+        return Called(
+            callee, tuple(self.task.arguments), tuple(self.task.results), of_one, of_tiles, work, square, self.zeroed
+        )
+
+    def addresses(self, lanes: int) -> list[int]:
+        """Of the code for a tile of so many lanes, and of its tables."""
+        code, _ = self.code(lanes)
+        known = self.tables(code, self.one_state_frame if lanes == 1 else "batch")
+        return [code.addresses["tile"], known["data"], known["ints"]]
 
     # By the builtins
 

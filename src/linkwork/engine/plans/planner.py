@@ -9,18 +9,21 @@ from linkwork.algorithms import Algorithm
 from linkwork.engine.code import jit
 from linkwork.engine.ir.program import calls
 from linkwork.engine.mode import engine_form
+from linkwork.engine.plans import permuted
 from linkwork.engine.plans.costs import looped, most, within
-from linkwork.engine.plans.plan import Compiled, Interpreted, Plan, SomeRows
+from linkwork.engine.plans.permuted import of_parts, some_rows
+from linkwork.engine.plans.plan import Interpreted, Plan
 from linkwork.engine.plans.specialised import Specialised
+from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Task
-from linkwork.engine.plans.traced import Evaluated, Traced, TracedTask
+from linkwork.engine.plans.traced import Traced, TracedTask, evaluated
 from linkwork.errors import warn_caller
 from linkwork.model.memo import requested
 from linkwork.model.model import Model
 
 if TYPE_CHECKING:
     from linkwork.engine.plans.callee import Callee
-    from linkwork.engine.plans.rolled import Rolled
+    from linkwork.engine.plans.loops import Looped
 
 
 def form_of(algorithm: Algorithm, model: Model, form: str = "auto") -> str:
@@ -28,7 +31,7 @@ def form_of(algorithm: Algorithm, model: Model, form: str = "auto") -> str:
     has; for "auto" the best one. "specialised" code that would be too long becomes rolled after all.
     """
     form = engine_form(form)
-    many = algorithm.of_mechanism and not within("straight", len(model.bodies))
+    many = algorithm.of_mechanism and not within("straight", model)
     loops = form == "rolled" or (algorithm.of_mechanism and form != "specialised" and looped(model))
     if "segmented" in algorithm.forms or (many and loops and _chain(algorithm, model)):
         return "segmented"
@@ -44,7 +47,7 @@ def plan_for(task: Task, form: str = "auto", cpu: tuple[str, str] | None = None,
     form = requested.get() or form if form == "auto" else engine_form(form)
     chosen = form_of(task.algorithm, task.model, form)
     if task.kept is not None and chosen != "specialised":
-        return SomeRows(task, plan_for(task.whole, form, cpu, lanes))
+        return some_rows(task, plan_for(task.whole, form, cpu, lanes))
     with jit.lock:  # tracing too: the lock of Python 3.11's cached_property may be held in a forked child
         if task.derivatives:
             return _of_loops(task, form, cpu, lanes)
@@ -53,33 +56,26 @@ def plan_for(task: Task, form: str = "auto", cpu: tuple[str, str] | None = None,
         if chosen == "interpreted":
             return Interpreted(task)
         if chosen == "rolled":
-            return _rolled(task, cpu, lanes)
+            return _looped(task, cpu, lanes)
         if form != "auto" or "rolled" not in task.algorithm.forms:
-            return Specialised(task, cpu, lanes)
-        loops = None if task.over_time or task.algorithm.split else partial(_loops, task, cpu, lanes)
-        plan = Specialised(task, cpu, lanes, loops)
-        if _short_enough(plan):
+            return StraightLine(task, Specialised(task), cpu, lanes)
+        loops = None if task.over_time or task.algorithm.split else partial(_looped, task, cpu, lanes)
+        source = Specialised(task)
+        plan = StraightLine(task, source, cpu, lanes, loops)
+        if plan.is_kept or source.fits(most("straight_alone")):
             return plan
-        return _rolled(task, cpu, lanes) if task.kept is None else SomeRows(task, _rolled(task.whole, cpu, lanes))
+        return _looped(task, cpu, lanes)
 
 
 def plan_for_trace(
     task: TracedTask, what: str, form: str = "auto", cpu: tuple[str, str] | None = None, lanes: int | None = None
 ) -> Plan:
     """The plan of a traced program; a warning names ``what`` if it is too long for machine code."""
-    callees = _callees(task, cpu, lanes) if form != "interpreted" else {}
-    if callees is None:
-        from linkwork.engine.plans.staged import Staged
-
-        return Staged(
-            task,
-            lambda stage: plan_for_trace(stage, what, form, cpu, lanes),
-            lambda called: plan_for(called, form, cpu, lanes),
-        )
     if form == "interpreted":
-        return Evaluated(task)
+        return _evaluated(task)
+    callees = _callees(task, cpu, lanes)
     with jit.lock:
-        plan = Traced(task, cpu, lanes, callees)
+        plan = StraightLine(task, Traced(task, callees), cpu, lanes)
         instructions = plan.excess
         if not instructions:
             return plan
@@ -87,30 +83,32 @@ def plan_for_trace(
         f"{what} has {instructions:,} instructions, more than the {most('traced'):,} up to which machine "
         f"code is made; it runs by the interpreter, slowly. Use smaller matrices, fewer bodies, points or iterations"
     )
-    return Evaluated(task)
+    return _evaluated(task)
 
 
-def code_for_trace(task: TracedTask) -> Traced:
-    """The plan of a traced program, all of whose calls take tiles, by machine code, however long it is."""
-    callees = _callees(task, None, None)
-    assert callees is not None
-    return Traced(task, callees=callees)
+def _evaluated(task: TracedTask) -> Interpreted:
+    return Interpreted(task, lambda arguments, states, _: evaluated(task.program, task, arguments, states))
 
 
-def _callees(task: TracedTask, cpu: tuple[str, str] | None, lanes: int | None) -> dict[Callee, Rolled] | None:
-    """The plans of the code with loops that a program calls; None if some of it cannot be called for tiles."""
+def code_for_trace(task: TracedTask) -> StraightLine:
+    """The plan of a traced program by machine code, however long it is."""
+    return StraightLine(task, Traced(task, _callees(task, None, None)))
+
+
+def _callees(task: TracedTask, cpu: tuple[str, str] | None, lanes: int | None) -> dict[Callee, Looped]:
+    """The plans of the code with loops that a program calls."""
     if task.found_without_tracing:
         return {}
     if not calls(task.program):
         return {}
     from linkwork.engine.ir.shared_calls import share_calls
 
-    found: dict[Callee, Rolled] = {}
+    found: dict[Callee, Looped] = {}
     for callee in dict.fromkeys(calls(share_calls(task.program))):
-        if not callee.takes_tiles:
-            return None
-        plan = _looped(callee.task(), cpu, lanes)
-        found[callee] = plan.moved(callee.offsets) if callee.offsets else plan
+        called = callee.task()
+        if (segments := called.algorithm.segmented) is not None:
+            called = Task(segments, called.model, called.absent)
+        found[callee] = _with_loops(called, cpu, lanes).moved(callee.offsets)
     return found
 
 
@@ -136,42 +134,38 @@ def _chain(algorithm: Algorithm, model: Model) -> bool:
     return cut(order.model if order else model) is not None
 
 
-def _loops(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Compiled | SomeRows:
-    return _looped(task, cpu, lanes) if task.kept is None else SomeRows(task, _looped(task.whole, cpu, lanes))
+def _with_loops(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Looped:
+    """The plan of code with loops; of a chain's bodies, lined up, if they are cut into segments."""
+    algorithm = task.algorithm
+    if algorithm.by_levels or "segmented" in algorithm.forms:
+        from linkwork.engine.plans import one_state
+
+        return one_state.by_levels(task, cpu, lanes) if algorithm.by_levels else one_state.by_segments(task, cpu, lanes)
+    from linkwork.engine.plans.loops import BodyLoops, Looped
+
+    return Looped(task, BodyLoops(task), cpu, lanes)
 
 
-def _looped(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Rolled:
-    from linkwork.engine.plans.rolled import Rolled
-
-    return Rolled(task, cpu, lanes)
-
-
-def _rolled(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
-    from linkwork.engine.plans.rolled import OfParts, Rolled
-
-    if task.algorithm.by_levels:
-        from linkwork.engine.plans.levelled import ByLevels
-
-        plan = ByLevels(task, cpu, lanes)
-        return Interpreted(task) if plan.too_long else plan
+def _looped(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
+    """The same for a task whose results may be some rows, or whose links are split."""
+    if task.kept is not None:
+        return some_rows(task, _with_loops(task.whole, cpu, lanes))
     if task.algorithm.split is None:
-        return _loops(task, cpu, lanes)
+        plan = _with_loops(task, cpu, lanes)
+        return Interpreted(task) if plan.loops.too_long else plan
     from linkwork.model.splitting import split
 
     parted = split(task.model)
-    return OfParts(task, Rolled(Task(task.algorithm.split, parted.model, task.absent), cpu, lanes), parted)
+    return of_parts(task, _with_loops(Task(task.algorithm.split, parted.model, task.absent), cpu, lanes), parted)
 
 
 def _of_loops(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
-    """The plan of derivatives, which are those of a rolled program."""
-    from linkwork.engine.plans.rolled import EvaluatedRolled, Rolled
-
-    plan = Rolled(task, cpu, lanes)
-    return EvaluatedRolled(plan) if form == "interpreted" else plan
+    """The plan of derivatives, which are those of a program with loops."""
+    plan = _with_loops(task, cpu, lanes)
+    return Interpreted(task, plan.loops.evaluated) if form == "interpreted" else plan
 
 
 def _segmented(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
-    from linkwork.engine.plans.segmented import Reordered, Segmented
     from linkwork.model.segments import lined_up
 
     order = None
@@ -179,10 +173,5 @@ def _segmented(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | 
     if task.algorithm.segmented is not None:
         order = lined_up(task.model)
         inner = Task(task.algorithm.segmented, order.model if order else task.model, task.absent)
-    plan: Plan = Interpreted(inner) if form == "interpreted" else Segmented(inner, cpu, lanes)
-    return Reordered(task, plan, order) if order else plan
-
-
-def _short_enough(plan: Specialised) -> bool:
-    """Whether code for the one model is cached, or would not be too long."""
-    return plan.is_kept or plan.fits(most("straight_alone"))
+    plan = Interpreted(inner) if form == "interpreted" else _with_loops(inner, cpu, lanes)
+    return permuted.lined_up(task, plan, order) if order else plan

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from linkwork.engine import optimisations
-from linkwork.engine.code import fingerprint, loader
+from linkwork.engine.code import fingerprint
 from linkwork.engine.emit.call_frame import Interface
-from linkwork.engine.plans.costs import within
-from linkwork.engine.plans.plan import Array, Arrays, Compiled, Found, Offsets, SomeRows
-from linkwork.engine.plans.straight_line import StraightLine
+from linkwork.engine.plans.straight_line import Source
 from linkwork.engine.plans.task import Task
 from linkwork.engine.spaces import OFFSETS
 from linkwork.properties import cached_property
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from linkwork.engine.ir.program import Program
-    from linkwork.engine.run.entries import Entry
+    from linkwork.engine.plans.callee import Callee
+    from linkwork.engine.plans.plan import Compiled
     from linkwork.engine.trace.isomorphic import Seed
 
 
@@ -32,22 +29,13 @@ def specialised_program(*what: Any, **options: Any) -> Program:
     return schedule(specialise(*what, **options))
 
 
-class Specialised(StraightLine):
-    """``rolled`` makes the plan for batches if the code is long, if there is one: long code is fetched from the
-    second-level cache fast enough only for one state; on all lanes, loops over bodies are faster, and compile sooner.
-    """
+class Specialised(Source):
+    """The program of an algorithm for a model; offsets of frames are the last argument."""
 
-    task: Task
+    callees: Mapping[Callee, Compiled] = MappingProxyType({})
 
-    def __init__(
-        self,
-        task: Task,
-        cpu: tuple[str, str] | None = None,
-        lanes: int | None = None,
-        rolled: Callable[[], Compiled | SomeRows] | None = None,
-    ) -> None:
-        super().__init__(task, cpu, lanes)
-        self.rolled = rolled
+    def __init__(self, task: Task) -> None:
+        self.task = task
         spaces = [*task.spaces, *([OFFSETS] if task.offsets else [])]
         self.spaces, self.shapes = spaces, [space.shape(task.model, len(task.frames)) for space in spaces]
         sizes = tuple(space.size(task.model, len(task.frames)) for space in spaces)
@@ -77,16 +65,6 @@ class Specialised(StraightLine):
         except TooLong:
             return False
         return len(self.program.root.order) <= most
-
-    @cached_property
-    def for_batches(self) -> Compiled | SomeRows:
-        """The plan of batches: this, or the rolled one."""
-        if self.rolled is None or loader.is_kept(self.key(self.lanes)):
-            return self
-        rolled = self.rolled()
-        if loader.is_kept(rolled.key(rolled.lanes)):
-            return rolled
-        return self if within("straight_in_batches", len(self.program.root.order)) else rolled
 
     @cached_property
     def seeds(self) -> dict[tuple[str, int], Seed]:
@@ -128,26 +106,3 @@ class Specialised(StraightLine):
         from linkwork.model.loop_walks import groups_of
 
         return "specialised", self.interface, numbers, groups_of(self.task.frames)
-
-    @property
-    def buffer_size(self) -> int:
-        return super().buffer_size + (3 * len(self.task.frames) if self.task.offsets else 0)
-
-    def form(self, states: int) -> str:
-        if states > 1 and self.for_batches is not self:
-            return self.for_batches.form(states)
-        return super().form(states)
-
-    def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
-        plan = self if form == "one" else self.for_batches
-        plan.serve(entry, form, offsets) if plan is not self else super().serve(entry, form, offsets)
-
-    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
-        if states > 1 and self.for_batches is not self:
-            return self.for_batches.run(arguments, states, offsets, out)
-        for array in self.fixed_arguments(offsets):
-            arguments = [*arguments, np.broadcast_to(array, (states, len(offsets)))]
-        return super().run(arguments, states, out=out)
-
-    def fixed_arguments(self, offsets: Offsets) -> list[Array]:
-        return [np.array(offsets, dtype=np.float64)] if offsets else []

@@ -1,10 +1,8 @@
-"""A traced program with calls of other code in it, cut into stages: straight-line code alternates with the calls.
+"""A traced program with calls in it, cut into stages: straight-line code alternates with the calls.
 
-Computations over a mechanism of many bodies stay in loops: a trace has a "call" there instead of instructions. The
-level of a call is the length of the longest chain of dependent calls that ends with it. Stage k computes the arguments
-of the calls of level k + 1; then these are made. Everything is computed as late as possible, and values that later
-stages need from earlier ones are carried along in an array. Arrays that calls take, or results, that need no
-computation are assembled without code. ``staged`` runs them.
+The level of a call is the length of the longest chain of dependent calls that ends with it. Stage k computes the
+arguments of the calls of level k + 1; then these are made. Everything is computed as late as possible, and values that
+later stages need from earlier ones are carried along in an array.
 """
 
 from __future__ import annotations
@@ -13,51 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
-import numpy as np
-
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import Operand, Program
-from linkwork.engine.plans.plan import Array
-
-Source = tuple[int, int] | float
-"""Where a number comes from: a place in an array, by its number, or a constant."""
-
-
-class Moved:
-    """An array assembled from parts of others, and constants."""
-
-    def __init__(self, sources: Sequence[Source]) -> None:
-        self.constants = np.array([0.0 if isinstance(source, tuple) else source for source in sources])
-        self.runs: list[list[int]] = []
-        """Stretches: where each begins here, the other array, where it begins there, how long it is."""
-        for k, source in enumerate(sources):
-            if not isinstance(source, tuple):
-                continue
-            begin, array, start, count = self.runs[-1] if self.runs else (-1, -1, -1, 0)
-            if (begin + count, array, start + count) == (k, *source):
-                self.runs[-1][3] += 1
-            else:
-                self.runs.append([k, *source, 1])
-
-    def whole(self, sizes: Sequence[int]) -> int | None:
-        """The array, of which the sizes are known, that it is a copy of."""
-        size = len(self.constants)
-        _, array, start, count = self.runs[0] if self.runs else (0, 0, 1, 0)
-        return array if start == 0 and count == size == sizes[array] else None
-
-    def made(self, arrays: Sequence[Array], states: int) -> Array:
-        """The array; it may be one of the others, or one row for all states."""
-        if not self.runs:
-            return self.constants
-        same = self.whole([array.shape[-1] for array in arrays])
-        if same is not None:
-            return arrays[same]
-        found = np.empty((states, len(self.constants)))
-        if sum(count for *_, count in self.runs) < len(self.constants):
-            found[:] = self.constants
-        for begin, array, start, count in self.runs:
-            found[:, begin : begin + count] = arrays[array][..., start : start + count]
-        return found
 
 
 @dataclass
@@ -75,17 +30,12 @@ class Stage:
     carried: list[int] = field(default_factory=list)
     """Values of the whole program that are in the array it gives."""
     calls: list[int] = field(default_factory=list)
-    given: list[Moved | int] = field(default_factory=list)
-    """The arguments of its calls, one after the other, or the results: assembled, or a number of the program's results.
-    """
     sizes: list[int] = field(default_factory=list)
     """Of the program's results."""
 
 
-def stages_of(program: Program, arguments: int, results: int, moves: bool = True) -> list[Stage]:
-    """A program cut at its calls; it has so many arguments and results. Without ``moves`` the stages' programs return
-    all arrays, including those that need no computation.
-    """
+def stages_of(program: Program, arguments: int, results: int) -> list[Stage]:
+    """A program cut at its calls; it has so many arguments and results."""
     level = _levels(program)
     last = max(level.values(), default=0)
     stage_of = _latest(program, level, last)
@@ -96,7 +46,7 @@ def stages_of(program: Program, arguments: int, results: int, moves: bool = True
     order: list[int] = []  # the calls so far, whose results are arguments
     carried: list[int] = []
     for at in range(last + 1):
-        stage = _Builder(program, at, arguments, carried, order, moves)
+        stage = _Builder(program, at, arguments, carried, order)
         if at < last:
             later = set().union(*needed[at + 1 :])
             known = [n for n in program.root.order if stage_of[n] <= at and n in later]
@@ -137,10 +87,8 @@ def _latest(program: Program, level: dict[int, int], last: int) -> dict[int, int
 class _Builder:
     """Writes the program of one stage, instructions as they are first needed."""
 
-    def __init__(
-        self, program: Program, at: int, arguments: int, carried: Sequence[int], calls: Sequence[int], moves: bool
-    ) -> None:
-        self.whole, self.moves = program, moves
+    def __init__(self, program: Program, at: int, arguments: int, carried: Sequence[int], calls: Sequence[int]) -> None:
+        self.whole = program
         self.stage = Stage(Program(), [] if at else list(range(arguments)))
         self.numbers: dict[int, Operand] = {}
         self.carried = {n: (arguments, k) for k, n in enumerate(carried)}
@@ -173,20 +121,17 @@ class _Builder:
     def _comes_in(self, n: int) -> bool:
         return n in self.carried or self.whole.operations[n] in ("load", "part")
 
-    def _source(self, x: Operand) -> Source | None:
-        """The source of a number that need not be computed."""
-        if type(x) is not int:
-            return float(x)
-        operation, detail = self.whole.operations[x], self.whole.details[x]
+    def _source(self, n: int) -> tuple[int, int]:
+        """The array that a number comes in, by its number, and its place there."""
+        operation, detail = self.whole.operations[n], self.whole.details[n]
         if operation == "load":
             return int(detail.array.removeprefix("argument")), detail.offset
-        return self.parts[self.whole.operands[x][0]][detail] if operation == "part" else self.carried.get(x)
+        return self.parts[self.whole.operands[n][0]][detail] if operation == "part" else self.carried[n]
 
     def _written(self, n: int) -> int:
         program = self.stage.program
         if self._comes_in(n):
             source = self._source(n)
-            assert isinstance(source, tuple)
             if source[0] not in self.stage.inputs:
                 self.stage.inputs.append(source[0])
             place = Address(f"argument{self.stage.inputs.index(source[0])}", source[1])
@@ -194,19 +139,12 @@ class _Builder:
         operands = tuple(self.numbers[x] if type(x) is int else x for x in self.whole.operands[n])
         return program.instruction(program.root, self.whole.operations[n], operands, self.whole.details[n])
 
-    def _store(self, values: Sequence[Operand]) -> int:
-        """Have the program compute an array; its number."""
+    def _store(self, values: Sequence[Operand]) -> None:
+        """Have the program compute an array."""
         program, number = self.stage.program, len(self.stage.sizes)
         self.stage.sizes.append(len(values))
         for k, value in enumerate(values):
             program.instruction(program.root, "store", (self.value(value),), Address(f"result{number}", k))
-        return number
-
-    def _give(self, values: Sequence[Operand]) -> None:
-        sources = [self._source(x) for x in values]
-        known = [source for source in sources if source is not None]
-        moved = self.moves and len(known) == len(sources)
-        self.stage.given.append(Moved(known) if moved else self._store(values))
 
     def go_on(self, carried: list[int], calls: list[int]) -> None:
         self.stage.carried, self.stage.calls = carried, calls
@@ -214,7 +152,7 @@ class _Builder:
         for n in calls:
             edges = accumulate(self.whole.details[n].argument_sizes, initial=0)
             for start, stop in pairwise(edges):
-                self._give(self.whole.operands[n][start:stop])
+                self._store(self.whole.operands[n][start:stop])
 
     def finish(self, count: int) -> None:
         results: dict[str, dict[int, Operand]] = {f"result{k}": {} for k in range(count)}  # which may be empty
@@ -224,4 +162,4 @@ class _Builder:
                 results[address.array][address.offset] = self.whole.operands[n][0]
         self._store([])
         for numbers in results.values():
-            self._give([numbers[i] for i in range(len(numbers))])
+            self._store([numbers[i] for i in range(len(numbers))])

@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.engine import optimisations
-from linkwork.engine.code import fingerprint, jit
-from linkwork.engine.emit.call_frame import Interface, Words
+from linkwork.engine.code import fingerprint
+from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.plans.costs import within
-from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Found, Offsets, Plan, given_back
-from linkwork.engine.plans.straight_line import StraightLine
+from linkwork.engine.plans.plan import Array, Arrays, Compiled
+from linkwork.engine.plans.straight_line import Source
 from linkwork.engine.plans.task import Shape, Signature
-from linkwork.engine.run.memory import address
 from linkwork.properties import cached_property
 
 if TYPE_CHECKING:
     from linkwork.engine.emit.sparing import Spared
     from linkwork.engine.ir.program import Program
     from linkwork.engine.plans.callee import Callee
-    from linkwork.engine.plans.rolled import Rolled
 
 _SHORTER = 0.9
 """The fraction of a program's length below which a variant for usual numbers is worth its own code."""
@@ -84,19 +82,11 @@ class TracedTask(Signature):
         return self._identity or fingerprint.of_program(self.program)
 
 
-class Traced(StraightLine):
-    task: TracedTask
+class Traced(Source):
+    """The program of a traced task, which may call code with loops."""
 
-    def __init__(
-        self,
-        task: TracedTask,
-        cpu: tuple[str, str] | None = None,
-        lanes: int | None = None,
-        callees: Mapping[Callee, Rolled] = MappingProxyType({}),
-    ) -> None:
-        """``callees``: the plans of the code that the program calls."""
-        super().__init__(task, cpu, lanes)
-        self.callees, self._addresses = dict(callees), dict[int, Words]()
+    def __init__(self, task: TracedTask, callees: Mapping[Callee, Compiled] = MappingProxyType({})) -> None:
+        self.task, self.callees = task, dict(callees)
         called = tuple(plan.called(callee) for callee, plan in self.callees.items())
         self.interface = Interface(tuple(task.arguments), tuple(task.results), recorded=task.recorded, called=called)
 
@@ -114,15 +104,6 @@ class Traced(StraightLine):
     @property
     def abreast(self) -> bool:
         return optimisations.on("packing") and self.task.branches is not None and not self.callees
-
-    def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
-        if not self.callees:
-            return {}
-        lanes = next(lanes for lanes, (known, _) in self._codes.items() if known is code)
-        if lanes not in self._addresses:
-            numbers = [number for plan in self.callees.values() for number in plan.addresses(lanes)]
-            self._addresses[lanes] = np.array(numbers, dtype=np.int64)
-        return {"ints": address(self._addresses[lanes])}
 
     @property
     def one_state_program(self) -> Program:
@@ -179,26 +160,10 @@ class Traced(StraightLine):
         )
 
     @property
-    def excess(self) -> int:
-        """How many instructions it has, if LLVM would take too long over these; otherwise 0."""
+    def least(self) -> int:
         from linkwork.engine.ir.program import length
 
-        traced = 0 if self.task.found_without_tracing else length(self.task.program)
-        if not within("traced", traced):  # also without elementary functions written out
-            return traced
-        if self.is_kept:
-            return 0
-        instructions = length(self.program)
-        return 0 if within("traced", instructions) else instructions
-
-
-class Evaluated(Plan):
-    """The program run by the evaluator, all states of a batch at once."""
-
-    task: TracedTask
-
-    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
-        return evaluated(self.task.program, self.task, arguments, states, out)
+        return 0 if self.task.found_without_tracing else length(self.task.program)
 
 
 def evaluated(
@@ -206,10 +171,9 @@ def evaluated(
     task: Signature,
     arguments: Arrays,
     states: int,
-    out: Arrays | None = None,
     tables: Mapping[str, MutableSequence[Any]] = MappingProxyType({}),
     sizes: Mapping[str, int] = MappingProxyType({}),
-) -> Found:
+) -> list[Array]:
     """The evaluator's results for a batch; ``tables`` are arrays besides arguments and results."""
     from linkwork.engine.ir.evaluator import run
 
@@ -227,5 +191,4 @@ def evaluated(
             result[:, i] = number
         result += 0.0  # clears the sign of zeros
         found.append(result)
-    fine = all(np.isfinite(result).all() for result in found)
-    return given_back(found, out), 0 if fine else NOT_FINITE_RESULT
+    return found

@@ -10,9 +10,6 @@ Comes in: an algorithm, and a model or the joint kinds of one. Goes out: a progr
     rolled                  all models of the same joint kinds: loops over bodies
     rolled_symbols, rolled_fields, rolled_paths, rolled_loops
                             bodies, fields, paths of frames and loops of closed chains there
-    segmented, segmented_limbs, segmented_seams
-                            parallel loops over the segments of a long chain, its side branches, its seams
-    levelled                a loop over the levels of an assembly, in it a parallel loop over parts
     replay, differentiate   a program without loops over other scalars; its derivatives, forward or reverse
     transcribe              a program with loops, written again: as it stands, or with
     push_loops, pull_loops  its derivatives, forward or reverse

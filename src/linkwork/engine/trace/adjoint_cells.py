@@ -43,11 +43,12 @@ class _Case(NamedTuple):
 
 def adjoint_cells(program: Program) -> AdjointCells:
     """Of a program with loops."""
-    places, uses = Overwriting(program), dict[Number, list[int]]()
+    places = Overwriting(program)
+    uses = dict[Number, list[int]]()
     for n in places.places:
         if _is_of_field(program, n):
             uses.setdefault(_number(program, n), []).append(n)
-    own = [(case, n) for case in _cases(program) for n in case.block.order if _is_own(program, case, n)]
+    own = _own(program)
     begun, covered = dict[int, list[Number]](), set[tuple[object, ...]]()
     for case, n in own:
         number = _number(program, n)
@@ -55,23 +56,26 @@ def adjoint_cells(program: Program) -> AdjointCells:
             begun.setdefault(id(case.block), []).append(number)
             covered |= case.numbers(number)
     unset = _made_before(program, program.root)
-    for case, n in own:
-        number = _number(program, n)
-        whole = (number, case.loop.first, case.loop.last, None)
-        if program.operations[n] == "store" and (whole in covered or case.numbers(number) <= covered):
-            unset.add(n)
-    stores = [(n, others) for others in uses.values() for n in others if program.operations[n] == "store"]
-    fresh = {n for n, others in stores if not any(places.hits(other, n) for other in others)}
+    unset.update(n for case, n in own if program.operations[n] == "store" and _is_covered(program, case, n, covered))
+    stores = [n for n in places.places if _is_of_field(program, n) and program.operations[n] == "store"]
+    fresh = {n for n in stores if not any(places.hits(other, n) for other in uses[_number(program, n)])}
     return AdjointCells(begun, unset, fresh)
+
+
+def _is_covered(program: Program, case: _Case, n: int, covered: set[tuple[object, ...]]) -> bool:
+    """Whether the adjoint of a number that a case stores is begun for all places, or for those of its kinds."""
+    number = _number(program, n)
+    return (number, case.loop.first, case.loop.last, None) in covered or case.numbers(number) <= covered
 
 
 def _is_of_field(program: Program, n: int) -> bool:
     return program.operations[n] in ("load", "store") and program.details[n].array.startswith("field")
 
 
-def _is_own(program: Program, case: _Case, n: int) -> bool:
-    """Whether an instruction uses a field at the place of the iteration."""
-    return _is_of_field(program, n) and program.details[n].terms == ((case.loop.counter, "row"),)
+def _own(program: Program) -> list[tuple[_Case, int]]:
+    """The instructions that use a field at the place of the iteration."""
+    every = [(case, n) for case in _cases(program) for n in case.block.order if _is_of_field(program, n)]
+    return [(case, n) for case, n in every if program.details[n].terms == ((case.loop.counter, "row"),)]
 
 
 def _number(program: Program, n: int) -> Number:

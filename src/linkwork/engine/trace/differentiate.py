@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from linkwork.engine.ir.evaluator import ARITHMETIC, Kept, folded, keep, mapped, repeated
+from linkwork.engine.ir.evaluator import ARITHMETIC, WITH_PROGRAM, Kept
 from linkwork.engine.ir.program import Operand, Program
 from linkwork.engine.trace.replay import inlined
 from linkwork.errors import TracingError
@@ -140,7 +140,6 @@ def _number(array: str) -> int:
 
 _UNKNOWN: Any = object()
 """Stands for the change of a value that has no derivative."""
-_ON_ROWS: dict[str, Callable[..., Any]] = {"keep": keep, "map": mapped, "fold": folded, "repeat": repeated}
 
 
 def _value(program: Program, n: int, values: dict[int, Any], arguments: Sequence[Numbers], kept: Kept) -> Any:
@@ -159,7 +158,7 @@ def _value(program: Program, n: int, values: dict[int, Any], arguments: Sequence
         return given[0][detail]
     if operation in ARITHMETIC:
         return ARITHMETIC[operation](*given)
-    return _ON_ROWS[operation](detail, given, kept)
+    return WITH_PROGRAM[operation](detail, given, kept)
 
 
 def _no_derivative() -> TracingError:
@@ -243,22 +242,27 @@ def _doubtful(program: Program) -> set[int]:
     """Instructions that results depend on through selections alone, and whose rates may be non-finite where they are
     not selected: 0 times such a rate is NaN.
     """
-    order, operations, operands = program.root.order, program.operations, program.operands
-    wild: set[int] = set()  # may be non-finite
-    for n in order:
+    operations = program.operations
+    wild = _wild(program)
+    plain: set[int] = set()  # needed whatever is selected
+    for n in reversed(program.root.order) if wild else ():
+        if operations[n] != "less" and (operations[n] not in ARITHMETIC or n in plain):
+            plain.update(program.inputs(n))
+    return {n for n in wild - plain if operations[n] != "less" and operations[n] not in _OF_RATE_ONE}
+
+
+def _wild(program: Program) -> set[int]:
+    """Instructions whose value or rate may be non-finite for finite arguments."""
+    operations, operands = program.operations, program.operands
+    wild: set[int] = set()
+    for n in program.root.order:
         if operations[n] in ARITHMETIC:
             used = operands[n][2:] if operations[n] == "less" else operands[n]
             base = used[0] if operations[n] == "pow" else used[-1]
             risky = operations[n] in _RISKY and not _guarded(program, base)
             if risky or any(type(x) is int and x in wild for x in used):
                 wild.add(n)
-    if not wild:
-        return wild
-    plain: set[int] = set()  # needed whatever is selected
-    for n in reversed(order):
-        if operations[n] != "less" and (operations[n] not in ARITHMETIC or n in plain):
-            plain.update(x for x in operands[n] if type(x) is int)
-    return {n for n in wild if n not in plain and operations[n] != "less" and operations[n] not in _OF_RATE_ONE}
+    return wild
 
 
 def _guarded(program: Program, x: Operand) -> bool:

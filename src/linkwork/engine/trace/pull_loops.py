@@ -155,16 +155,11 @@ class _Pulling(Transcriber):
 
     def replay(self, block: Block) -> None:
         """Recompute the values of an iteration."""
-        operations, details, operands = self.program.operations, self.program.details, self.program.operands
+        operations = self.program.operations
         for n in block.order:
             if operations[n] in ("index", "affine"):
                 self.integer(n)
-        stored = {
-            operands[n][0]: details[n]
-            for n in block.order
-            if operations[n] == "store" and details[n].array.startswith("field") and n not in self.overwritten
-            if type(operands[n][0]) is int
-        }
+        stored = self.stored(block)
         for n in block.order:
             is_load = operations[n] == "load"
             place = self.kept(n) if (is_load and n in self.overwritten) or operations[n] in OPERATIONS else None
@@ -178,6 +173,13 @@ class _Pulling(Transcriber):
                 self.values[n] = self.read(self.placed(stored[n]))
             elif operations[n] not in ("index", "affine", "loop", "store"):
                 self.values[n] = super().computed(n)
+
+    def stored(self, block: Block) -> dict[int, Address]:
+        """Where fields have values of an iteration."""
+        operations, details, operands = self.program.operations, self.program.details, self.program.operands
+        stores = [n for n in block.order if operations[n] == "store" and n not in self.overwritten]
+        in_fields = [n for n in stores if details[n].array.startswith("field")]
+        return {operands[n][0]: details[n] for n in in_fields if type(operands[n][0]) is int}
 
     def recalled(self, n: int, place: Address) -> Scalar:
         """A value that was kept; the cosine is also the derivative of the sine, so it is not recomputed for that
@@ -295,7 +297,7 @@ def _used_inside(program: Program) -> dict[int, list[int]]:
                 inner = set[int]().union(*(uses(case) for _, case in program.details[n].cases))
                 found[n] = sorted(inner)
                 used |= inner
-            used.update(x for x in program.operands[n] if type(x) is int)
+            used.update(program.inputs(n))
         return used - set(block.order)
 
     uses(program.root)

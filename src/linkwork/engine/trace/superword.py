@@ -53,15 +53,10 @@ def doubtful(program: Program) -> list[int] | None:
     touched: set[int] = set()
     for n in program.root.order:
         operation, operands, detail = program.operations[n], program.operands[n], program.details[n]
-        own = [x for x in operands if type(x) is int and x in touched]
-        if operation == "constant":
-            hidden = detail == 0.0
-        elif operation == "subroutine":
-            hidden = any("constant" in each.operations for each in programs(detail))
-            if hidden and any(doubtful(each) != [] for each in programs(detail)):
-                return None
-        else:
-            hidden = False
+        own = [x for x in program.inputs(n) if x in touched]
+        hidden = _may_hide_zeros(operation, detail)
+        if operation == "subroutine" and hidden and any(doubtful(each) != [] for each in programs(detail)):
+            return None
         if operation in ("repeat", "subroutine"):
             found |= dict.fromkeys(own)
         elif operation in _DECIDING:
@@ -69,6 +64,13 @@ def doubtful(program: Program) -> list[int] | None:
         if own or hidden:
             touched.add(n)
     return list(found)
+
+
+def _may_hide_zeros(operation: str, detail: Any) -> bool:
+    """Whether an instruction is a zero, or has constants inside."""
+    if operation == "subroutine":
+        return any("constant" in each.operations for each in programs(detail))
+    return operation == "constant" and bool(detail == 0.0)
 
 
 def told_by_results(program: Program, doubts: Sequence[int]) -> Program:
@@ -98,7 +100,7 @@ class _Packs:
         """Equal for isomorphic instructions; the same number for every constant."""
         self.packed: dict[int, Members] = {}
         """The members of an instruction's pack."""
-        self._name()
+        self._pack(self._name())
 
     def members(self, n: int) -> Members:
         return self.packed.get(n, (n,))
@@ -111,7 +113,7 @@ class _Packs:
         lanes: dict[int, Lane] = {}
         uses: dict[int, list[int]] = {}
         for n in order:
-            operands = [x for x in program.operands[n] if type(x) is int]
+            operands = program.inputs(n)
             for x in operands:
                 uses.setdefault(x, []).append(n)
             address = program.details[n]
@@ -126,7 +128,8 @@ class _Packs:
                     lanes[n] = purpose
         return lanes
 
-    def _name(self) -> None:
+    def _name(self) -> dict[int, dict[Lane, list[int]]]:
+        """Name all instructions; those that may be packed, by name and lane."""
         program, names = self.program, self.names
         known: dict[Hashable, int] = {}
         groups: dict[int, dict[Lane, list[int]]] = {}
@@ -144,6 +147,9 @@ class _Packs:
             name = names[n] = known.setdefault(key, len(known))
             if self.lanes[n] and operation not in _WHOLE:
                 groups.setdefault(name, {}).setdefault(self.lanes[n], []).append(n)
+        return groups
+
+    def _pack(self, groups: Mapping[int, Mapping[Lane, list[int]]]) -> None:
         for of_lanes in groups.values():
             if len(of_lanes) == 1:
                 continue
@@ -177,12 +183,12 @@ def _in_order(program: Program, packs: _Packs) -> list[Members]:
     position = {n: k for k, n in enumerate(program.root.order)}
     height: dict[int, int] = {}
     for n in program.root.order:
-        height[n] = 1 + max([height[x] for x in program.operands[n] if type(x) is int], default=0)
+        height[n] = 1 + max([height[x] for x in program.inputs(n)], default=0)
     groups = list(dict.fromkeys(packs.members(n) for n in program.root.order))
     keys: dict[Members, tuple[int, bool, int, int]] = {}
     ready_at: dict[int, int] = {}
     for group in sorted(groups, key=lambda members: height[members[0]]):
-        needed = [x for n in group for x in program.operands[n] if type(x) is int]
+        needed = [x for n in group for x in program.inputs(n)]
         own = max([position[n] for n in group])
         ready = max([own, *[ready_at[x] for x in needed]])
         ready_at.update(dict.fromkeys(group, ready))

@@ -110,17 +110,68 @@ _MOST_KEPT = 100
 """Options of calls that are kept with a model."""
 _PLAIN = (type(None), bool, int, float, str)
 _ROWS = ("tau", "q_target", "v_target")
-_NUMBERS = ("q", "v", *_ROWS)
 _SIMPLE = ("dt", "steps", "every", "kp", "kd", "damping", "friction", "springs", "effort_limits", "stabilisation",
            "proximal", "joint_limits", "driven", "integrator", "friction_law")  # fmt: skip
 _OBJECTS = ("torque", "cost", "constraints", "contacts")
 
 
+class _Unknown(Exception):
+    """A value that does not identify a call: it may change, or is made anew in each call."""
+
+
+def _shape(value: Any) -> Any:
+    """The shape of a plain array."""
+    if value is not None and not is_plain(value):
+        raise _Unknown
+    return None if value is None else value.shape
+
+
+def _shapes(value: Any) -> Any:
+    """The shapes of plain arrays in a tuple."""
+    if value is not None and type(value) is not tuple:
+        raise _Unknown
+    return None if value is None else tuple(map(_shape, value))
+
+
+def _number(value: Any) -> Any:
+    """A number, a switch or a name; 1 and True differ."""
+    if type(value) not in _PLAIN:
+        raise _Unknown
+    return type(value), value
+
+
+def _identity(value: Any) -> Any:
+    """An object, or some in a list, that cannot change."""
+    if type(value) in (list, tuple):
+        return tuple(map(id, value))
+    if value is not None and not isinstance(value, (CompiledFunction, Constraint, Contact, Contacts)):
+        raise _Unknown
+    return id(value)
+
+
+def _absent(value: Any) -> Any:
+    """Nothing."""
+    if value is not None:
+        raise _Unknown
+    return None
+
+
+_IDENTIFIED = (
+    (_shape, ("q", "v", *_ROWS)),
+    (_shapes, ("parameters", "cost_parameters")),
+    (_number, _SIMPLE),
+    (_identity, _OBJECTS),
+    (_absent, ("f_ext", "inertias", "armature", "placements")),
+)
+"""How each argument identifies a call, besides the numbers of its arrays."""
+
+
 def asked_again(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None, **others: Any) -> Asked:
     """``asked_of``, of which a call that differs from an earlier one in numbers only repeats what concerns these."""
-    given = {"q": q, "v": v, "tau": tau, **others}
-    key = _key(given)
-    if key is None:
+    given = {"q": q, "v": v, "tau": tau, **others, **others["data"]}
+    try:
+        key = (current_form(), *[how(given[name]) for how, names in _IDENTIFIED for name in names])
+    except _Unknown:
         return asked_of(model, q, v, tau, **others)
     known: dict[Any, tuple[Asked, list[Any]]] = model._memo.derived.setdefault(asked_again, {})
     before = known.get(key)
@@ -132,41 +183,6 @@ def asked_again(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None,
     objects = [given[name] for name in _OBJECTS]  # they are known by identity, so they must live
     known[key] = _without_numbers(found), objects
     return found
-
-
-def _key(given: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """What the job of a call depends on besides the numbers of its arrays; None if it cannot be known, because an
-    array is not plain, or a law is a function that is compiled anew in each call.
-    """
-    if given["f_ext"] is not None or any(value is not None for value in given["data"].values()):
-        return None
-    if not all(given[name] is None or isinstance(given[name], CompiledFunction) for name in ("torque", "cost")):
-        return None
-    key: list[Any] = [current_form()]
-    for name in _NUMBERS:
-        value = given[name]
-        if value is not None and not is_plain(value):
-            return None
-        key.append(None if value is None else value.shape)
-    for name in ("parameters", "cost_parameters"):
-        value = given[name]
-        if value is not None and not (type(value) is tuple and all(map(is_plain, value))):
-            return None
-        key.append(None if value is None else tuple([one.shape for one in value]))
-    for name in _SIMPLE:
-        value = given[name]
-        if type(value) not in _PLAIN:
-            return None
-        key += type(value), value
-    for name in _OBJECTS:
-        value = given[name]
-        if type(value) in (list, tuple):
-            key.append(tuple(map(id, value)))
-        elif value is None or isinstance(value, (CompiledFunction, Constraint, Contact, Contacts)):
-            key.append(id(value))
-        else:  # other sequences may change
-            return None
-    return tuple(key)
 
 
 def _without_numbers(found: Asked) -> Asked:

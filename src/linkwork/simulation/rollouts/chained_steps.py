@@ -30,8 +30,6 @@ from linkwork.dynamics.operational import force_responses, operational_inertia_i
 from linkwork.dynamics.traced import traced_call
 from linkwork.engine.code import fingerprint
 from linkwork.engine.plans import Plan, Task, TracedTask, plan_for
-from linkwork.engine.plans.columns import Columns, ColumnsTask
-from linkwork.engine.run import threads
 from linkwork.model.rotors import with_rotors
 from linkwork.simulation.rollouts.driven_steps import moved
 from linkwork.simulation.rollouts.gradients import flat
@@ -41,6 +39,7 @@ from linkwork.spatial.small_matrices import transposed
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
     from linkwork.engine.ir.program import Program
+    from linkwork.engine.plans.chain import Columns
 
 _SHARED = ("K", "C", "R", "system", "E", "dt")
 """What all columns share; the last is an argument of the step, the others are found by the first kernel."""
@@ -81,10 +80,10 @@ def _chain(held: HeldBy, arguments: Mapping[str, Shape], task: TracedTask) -> Pl
     tree = [loads if name == "f_ext" else names.index(name) for name, _ in algorithm.arguments]
     shared, A0 = [*found, names.index("dt")], forces + 1
     links = [
-        Link(around.plan, range(len(names))),
+        Link(around.straight(), range(len(names))),
         Link(plan_for(Task(algorithm, held.model)), tree),
-        Link(Columns(_joining(held, around, 2 * nv)), [*shared, A0, c, forces]),
-        Link(Columns(_joining(held, around, nv)), [*shared, A0 + 1]),
+        Link(_joining(held, around, 2 * nv), [*shared, A0, c, forces]),
+        Link(_joining(held, around, nv), [*shared, A0 + 1]),
     ]
     return Chain(task, links, [A0 + 2, A0 + 3])
 
@@ -115,8 +114,10 @@ def _around(held: HeldBy, arguments: Mapping[str, Shape]) -> CompiledFunction:
     return law("around_linearised_step", text, arguments, results, model, held.frames, held.kinds)
 
 
-def _joining(held: HeldBy, around: CompiledFunction, columns: int) -> ColumnsTask:
+def _joining(held: HeldBy, around: CompiledFunction, columns: int) -> Columns:
     """Columns of A, which have a part of the constraints' own, or of B, from those under constant constraint forces."""
+    from linkwork.engine.plans.chain import Columns
+
     nv, name, shared = held.model.nv, "joined_step", _shapes_shared(held)
     own = [rows_held(held), moving_numbers(held)] if columns > nv else []
     rows = [2 * nv, *own]
@@ -136,8 +137,7 @@ def _joining(held: HeldBy, around: CompiledFunction, columns: int) -> ColumnsTas
     digest = fingerprint.of_model(held.model, held.frames)
     what = (held.kinds, list(around.shapes.items()), columns)
     identity = None if digest is None else fingerprint.key(name, digest, *what)
-    given, seconds = [*shared, *((n, columns) for n in rows)], columns * threads.SECONDS
-    return ColumnsTask(traced, columns, given, [(2 * nv, columns)], range(len(shared)), identity, seconds)
+    return Columns(traced, columns, [(2 * nv, columns)], range(len(shared)), identity)
 
 
 def _traced(

@@ -6,7 +6,7 @@ kernel, for all trajectories at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf, nan, prod, sqrt
 from typing import TYPE_CHECKING, Any
@@ -90,36 +90,18 @@ def pulled_back(job: Job, weights: Sequence[Array | None], of_cost: Array, check
     """The gradients, given the loss's derivatives with respect to the recorded q (n, K, nv), in the tangent space, and
     v (n, K, nv), and to each trajectory's cost (n,).
     """
-    model, n, steps = job.model, len(job), job.steps
-    kernel = _backward(job)
-    shapes = job.all_shapes
+    model, n, steps, shapes = job.model, len(job), job.steps, job.all_shapes
     names = [name for name in shapes if name != "dt"]
     sums_of = {name: np.zeros_like(job.parts[name]) for name in names}
     if "q_target" in sums_of:
         sums_of["q_target"] = np.zeros((*job.parts["q_target"].shape[:2], model.nv))
-    span = max(1, ceil(sqrt(steps)) if checkpoints is None else ceil(steps / integer("checkpoints", checkpoints, 1)))
-    starts = _states(job, 0, job.q, job.v, steps, span)
-    every_state = None
-    if span == 1:  # nothing has to be done again
-        every_state, span = starts, max(1, steps)
     adjoint = [np.zeros((n, model.nv)), np.zeros((n, model.nv))]
-    for block in reversed(range(ceil(steps / span))):
-        first = block * span
-        count = min(span, steps - first)
-        inside = every_state or _states(job, first, starts[0][:, block], starts[1][:, block], count, 1)
-        inside = [np.ascontiguousarray(array.swapaxes(0, 1)) for array in inside]  # steps come first
-        for k in reversed(range(count)):
-            now = first + k
-            _weigh(adjoint, weights, now + 1, steps, job.every)
-            sums = np.zeros((n, size_of_sums(job.step)))
-            sums[:, 0] = now
-            given = [_row(job.parts[name], now).reshape((-1, *shapes[name])) for name in shapes]
-            rows = [array if len(array) == n else array.reshape(array.shape[1:]) for array in given]
-            values = [inside[0][k], inside[1][k], sums, *rows, *adjoint, of_cost]
-            leaves = kernel.quick(None, *values) or kernel.attempt(values)[0]
-            adjoint = [leaves[0], leaves[1]]
-            for name, gradient in zip(names, leaves[2:], strict=True):
-                _gather(sums_of[name], gradient.reshape(n, -1), now)
+    backward = _Backward(job, of_cost)
+    for now, q, v in _backward_in_time(job, checkpoints):
+        _weigh(adjoint, weights, now + 1, steps, job.every)
+        adjoint, gradients = backward(now, q, v, adjoint)
+        for name, gradient in zip(names, gradients, strict=True):
+            _gather(sums_of[name], gradient.reshape(n, -1), now)
     _weigh(adjoint, weights, 0, steps, job.every)
     law, cost = ([key for key in job.shapes if key.startswith(prefix)] for prefix in ("law_", "cost_"))
     named = (*STEP_PARTS, *job.step.varied)
@@ -127,6 +109,41 @@ def pulled_back(job: Job, weights: Sequence[Array | None], of_cost: Array, check
         adjoint[0], adjoint[1], {name: sums_of[name] for name in names if name in named},
         tuple(sums_of[key] for key in law), tuple(sums_of[key] for key in cost),
     )  # fmt: skip
+
+
+class _Backward:
+    """One step of a job backward."""
+
+    def __init__(self, job: Job, of_cost: Array) -> None:
+        self.job, self.of_cost, self.kernel, self.shapes = job, of_cost, _backward(job), job.all_shapes
+
+    def __call__(self, now: int, q: Array, v: Array, adjoint: Sequence[Array]) -> tuple[list[Array], Sequence[Array]]:
+        """The adjoint before step ``now`` from that after it, and the gradients of the step's arguments."""
+        job, n = self.job, len(self.job)
+        sums = np.zeros((n, size_of_sums(job.step)))
+        sums[:, 0] = now
+        given = [_row(job.parts[name], now).reshape((-1, *shape)) for name, shape in self.shapes.items()]
+        rows = [array if len(array) == n else array.reshape(array.shape[1:]) for array in given]
+        values = [q, v, sums, *rows, *adjoint, self.of_cost]
+        leaves = self.kernel.quick(None, *values) or self.kernel.attempt(values)[0]
+        return list(leaves[:2]), leaves[2:]
+
+
+def _backward_in_time(job: Job, checkpoints: int | None) -> Iterator[tuple[int, Array, Array]]:
+    """The steps of a job, the last one first, with their initial states; these are computed again from checkpoints."""
+    steps = job.steps
+    span = max(1, ceil(sqrt(steps)) if checkpoints is None else ceil(steps / integer("checkpoints", checkpoints, 1)))
+    starts = _states(job, 0, job.q, job.v, steps, span)
+    every_state = None
+    if span == 1:  # nothing has to be done again
+        every_state, span = starts, max(1, steps)
+    for block in reversed(range(ceil(steps / span))):
+        first = block * span
+        count = min(span, steps - first)
+        inside = every_state or _states(job, first, starts[0][:, block], starts[1][:, block], count, 1)
+        q, v = (np.ascontiguousarray(array.swapaxes(0, 1)) for array in inside)  # steps come first
+        for k in reversed(range(count)):
+            yield first + k, q[k], v[k]
 
 
 def _states(job: Job, first: int, q: Array, v: Array, steps: int, every: int) -> list[Array]:

@@ -35,7 +35,7 @@ from linkwork.simulation.rollouts.chained_steps import chained, is_a_chain
 from linkwork.simulation.rollouts.driven_steps import by_recursion
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.pushed_steps import along, by_pushing
-from linkwork.simulation.rollouts.steps import has_loops, plain
+from linkwork.simulation.rollouts.steps import plain
 from linkwork.unsolved import unsolved
 
 _MANY = 4096
@@ -257,7 +257,7 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
     small = within("derived_whole" if step.constraints else "linearised_whole", nv)
     if constrained and held and not small and current_form() == "auto" and is_a_chain(step):
         return _by_chain(job, shapes, into)
-    if has_loops(step) or step.varied or not (small or step.joints or step.several or step.contacts is not None):
+    if step.has_loops or step.varied or not (small or step.joints or step.several or step.contacts is not None):
         return *_by_columns(job, shapes), None
     text = by_recursion if held and (constrained or not step.constraints) else by_pushing
     kernel, given = _kernel(job, text(step, shapes), shapes), _given(job, shapes)

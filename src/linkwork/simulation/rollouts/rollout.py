@@ -187,11 +187,7 @@ def rollout(
     check_model(model)
     check_not_traced("lw.rollout", q, v, tau, q_target, v_target)
     choice("diverged", diverged, ("raise", "nan"))
-    if executor is not None and (isinstance(executor, type) or not callable(getattr(executor, "submit", None))):
-        raise ArgumentError(
-            f"executor must have the interface of concurrent.futures (submit), not {shown(executor)}; "
-            f"for a Dask client, pass client.get_executor()"
-        )
+    _check_executor(executor)
     every, length = integer("record", record, 0 if cost is not None else 1), seconds("dt", dt)
     size = None if chunk is None else integer("chunk", chunk, 1)
     held = integer("hold", hold, 1)
@@ -205,22 +201,17 @@ def rollout(
         data={"inertias": inertias, "armature": armature, "placements": placements}, driven=policy is not None,
     )  # fmt: skip
     job, batch, step, keeps = asked.job, asked.batch, asked.job.step, every > 0
-    if job.steps > 1:
-        warn_of_errors(model, job.q, step.constraints, step.stabilisation if step.contacts is None else None)
-    if step.contacts is not None:
-        warn_of_depth(model, job.q, step.contacts)
-    if step.stops:
-        check_within_limits(model, job.q, step.constraints)
+    _check_start(job)
     reused = None if out is None else _reused(job, batch, out, keeps)
     into = reused if reused is not None and keeps else job.buffers()
     if out is not None:
         job = job.apart_from(into)
     by_hand = ByHand(job, batch, policy, held, apart(step)) if policy is not None or apart(step) else None
     with stepping():
-        if by_hand is not None:
-            status = by_hand.run(into, get_threads())
+        if executor is not None and by_hand is None:
+            status = spread(job, into, executor, size)
         else:
-            status = job.run(into, get_threads()) if executor is None else spread(job, into, executor, size)
+            status = (by_hand or job).run(into, get_threads())
     if status & 1:
         asked.check_finite()
     result = _result(job, into, batch, length, keeps, out)
@@ -231,11 +222,32 @@ def rollout(
         lost = cut_off(into)
         if diverged == "raise":
             raise _error(job, into, batch, lost, result, by_hand)
-    if not step.stops and step.contacts is None and not status & 2:
+        return result
+    if not step.stops and step.contacts is None:
         warn_of_range(model, result.q)
-    if not status & 2 and job.steps:
+    if job.steps:
         _warn_of_speed(job, into, batch, length)
     return result
+
+
+def _check_start(job: Job) -> None:
+    """Check that the initial states are within limits, and warn of violated constraints and deep penetrations."""
+    step, where = job.step, 4
+    if job.steps > 1:
+        soft = step.contacts is not None
+        warn_of_errors(job.model, job.q, step.constraints, None if soft else step.stabilisation, where)
+    if step.contacts is not None:
+        warn_of_depth(job.model, job.q, step.contacts, where)
+    if step.stops:
+        check_within_limits(job.model, job.q, step.constraints)
+
+
+def _check_executor(executor: Any) -> None:
+    if executor is not None and (isinstance(executor, type) or not callable(getattr(executor, "submit", None))):
+        raise ArgumentError(
+            f"executor must have the interface of concurrent.futures (submit), not {shown(executor)}; "
+            f"for a Dask client, pass client.get_executor()"
+        )
 
 
 def _warn_of_speed(job: Job, into: Sequence[Array], batch: tuple[int, ...], dt: float) -> None:

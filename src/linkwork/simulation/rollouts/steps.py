@@ -34,17 +34,9 @@ def held_by_python(step: Step) -> bool:
     return step.contacts is not None and looped(step.model)
 
 
-def has_loops(step: Step) -> bool:
-    """Whether code of the step has loops over bodies."""
-    return looped(step.model) or any(each.has_loops for each in step.functions)
-
-
 def apart(step: Step) -> bool:
-    """Whether a law and a cost cannot be part of the step's code: because the rest of it is done in Python, or because
-    they call code that takes a long chain by segments.
-    """
-    functions = step.functions
-    return bool(functions) and (held_by_python(step) or not all(each.takes_tiles for each in functions))
+    """Whether a law and a cost cannot be part of the step's code, because the rest of it is done in Python."""
+    return bool(step.functions) and held_by_python(step)
 
 
 def step_plan(step: Step, shapes: Mapping[str, Shape], form: str) -> Plan:
@@ -85,7 +77,7 @@ def _plan(
     places = {name: f"argument{k}" for k, name in enumerate(arguments)}
     usual = {places[name]: own for name, own in often(model, arguments).items()}
     branches = branches_of(model, program)
-    identity = None if has_loops(step) else key  # what is called is known from the trace alone
+    identity = None if step.has_loops else key  # what is called is known from the trace alone
     task = TracedTask(program, list(arguments.values()), results, identity, None, over_time, RECORDED, usual, branches)
     found = plan_for_trace(task, f"the step of this rollout of {model.name!r}", form)
     if key:

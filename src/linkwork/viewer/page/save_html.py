@@ -236,10 +236,9 @@ class _Page:
             meshes += [{**mesh, "part": len(moving) + part} for part, mesh in self._meshes[i]]
             tubes += [{**tube, "part": len(moving) + part} for part, tube in self._tubes[i]]
             for part, places, turns in self._moving[i]:
-                if turns is None:
-                    moving.append({**part, **self.numbers.places(places + aside)})
-                else:
-                    moving.append({**part, **self.numbers.poses(places + aside, turns)})
+                at = places + aside
+                stored = self.numbers.places(at) if turns is None else self.numbers.poses(at, turns)
+                moving.append({**part, **stored})
         points = np.concatenate(everywhere)
         low, high = points.min(axis=0), points.max(axis=0)
         size = max(float((high - low).max()), 1e-6)
@@ -247,19 +246,13 @@ class _Page:
         centre[2] -= 0.04 * size  # room for the timeline below
         fitting = below(float(low[2]), size) if ground else None
         return {
-            "frames": len(self.times),
+            "frames": len(self.times), "start": self.start,
             "dt": float(self.times[1] - self.times[0]) if len(self.times) > 1 else 0.0,
-            "start": self.start,
-            "view": view,
-            "centre": centre.tolist(),
-            "size": size,
+            "view": view, "centre": centre.tolist(), "size": size, "square": squares(size),
             "distance": _distance(points - centre, view, size),
             "ground": fitting if isinstance(ground, bool | np.bool_) else ground,
-            "square": squares(size),
-            "moving": moving,
-            "meshes": meshes,
-            "tubes": tubes,
-        }
+            "moving": moving, "meshes": meshes, "tubes": tubes,
+        }  # fmt: skip
 
 
 def _distance(points: Array, view: tuple[float, float], size: float) -> float:

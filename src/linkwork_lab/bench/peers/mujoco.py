@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from linkwork import Model, forward_kinematics
 from linkwork.joints import Free, Joint, Prismatic, Revolute, Spherical
 from linkwork_lab.bench.cases import Case, States
-from linkwork_lab.bench.contest import SOME, Contestant, UnavailableError, looped
+from linkwork_lab.bench.contest import Contestant, UnavailableError, by_loop, library
 
 Array = NDArray[np.float64]
 
@@ -36,10 +36,7 @@ def create(model: Model) -> MuJoCo:
 
 
 def _mujoco() -> Any:
-    try:
-        return import_module("mujoco")
-    except ImportError:
-        raise UnavailableError("MuJoCo is not installed; it comes with pip install mujoco") from None
+    return library("mujoco", "MuJoCo", "mujoco")
 
 
 class MuJoCo:
@@ -68,10 +65,7 @@ class MuJoCo:
 
     def batch(self, case: Case, states: States, threads: int) -> Contestant | None:
         if case.base != "forward_dynamics":
-            if threads > 1:
-                return None  # a loop would be no faster
-            one = self.single(case, states.first(SOME))
-            return one and looped(one)
+            return by_loop(self.single, case, states, threads)
         there = Converted(self.ours, states)
         function = self._steps(self.model, there, there.given("tau")[:, None, :].copy(), threads)
 

@@ -17,7 +17,7 @@ from linkwork import Model
 from linkwork.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.spatial import Transform
 from linkwork_lab.bench.cases import STEP, Case, States
-from linkwork_lab.bench.contest import SOME, Contestant, UnavailableError, flat, looped
+from linkwork_lab.bench.contest import Contestant, UnavailableError, by_loop, flat, library
 
 Array = NDArray[np.float64]
 Called = tuple[str, Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]
@@ -38,10 +38,7 @@ def create(model: Model) -> Pinocchio:
 
 
 def _pin() -> Any:
-    try:
-        return import_module("pinocchio")
-    except ImportError:
-        raise UnavailableError("Pinocchio is not installed; it comes with pip install pin") from None
+    return library("pinocchio", "Pinocchio", "pin")
 
 
 class Pinocchio:
@@ -78,10 +75,7 @@ class Pinocchio:
     def batch(self, case: Case, states: States, threads: int) -> Contestant | None:
         names = {"forward_dynamics": "abaInParallel", "inverse_dynamics": "rneaInParallel"}
         if case.base not in names:
-            if threads > 1:
-                return None  # a loop would be no faster
-            one = self.single(case, states.first(SOME))
-            return one and looped(one)
+            return by_loop(self.single, case, states, threads)
         name = names[case.base]
         if threads not in self.pools:
             self.pools[threads] = self.pin.ModelPool(self.model, threads)

@@ -94,10 +94,7 @@ def claimed(links: int, say: Say) -> dict[str, Any]:
     for name in JOINTS:
         say(f"the original and this: {name}")
         model = chain(name, links)
-        rng = np.random.default_rng(1)
-        q, v = random_state(model, rng)
-        tau = rng.normal(size=model.nv)
-        (truth,) = exact(ALGORITHMS["articulated_body"], model, [q, v, tau, None])
+        (q, v, tau), truth = _state(model, 1)
         of_q, of_v = lengths(model)
         k = MILLIMETRES
         scaled = np.where(of_q, k, 1.0) * q, np.where(of_v, k, 1.0) * v, np.where(of_v, k, k * k) * tau
@@ -116,10 +113,16 @@ def unbiased(sizes: Sequence[int], say: Say) -> dict[str, Any]:
     for n in sizes:
         say(f"side branches with and without their bias: {n} links")
         model = comb(n)
-        rng = np.random.default_rng(0)
-        q, v = random_state(model, rng)
-        tau = rng.normal(size=model.nv)
-        (truth,) = exact(ALGORITHMS["articulated_body"], model, [q, v, tau, None])
+        state, truth = _state(model, 0)
         for what, algorithm in (("with", along("constraint_force_world", n)), ("without", without_bias(n))):
-            found[what].append(relative_error(interpreted(algorithm, model)(q, v, tau).tolist(), truth))
+            found[what].append(relative_error(interpreted(algorithm, model)(*state).tolist(), truth))
     return found
+
+
+def _state(model: Model, seed: int) -> tuple[tuple[Array, Array, Array], list[Any]]:
+    """A random state with joint forces, and its accelerations with 50 digits."""
+    rng = np.random.default_rng(seed)
+    q, v = random_state(model, rng)
+    tau = rng.normal(size=model.nv)
+    (truth,) = exact(ALGORITHMS["articulated_body"], model, [q, v, tau, None])
+    return (q, v, tau), truth

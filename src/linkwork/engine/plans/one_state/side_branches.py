@@ -129,6 +129,11 @@ class LimbTables(NamedTuple):
     copies: list[tuple[tuple[int, int, int, int], bool]]
 
 
+def _starts(count: int, lanes: int) -> Sequence[int]:
+    """The first of each group of ``lanes`` side branches; the last group may overlap that before it."""
+    return [min(k, count - lanes) for k in range(0, count, lanes)]
+
+
 def limb_tables(model: Model, rows: NDArray[np.int64], classes: Sequence[Limbs], lanes: int, after: int) -> LimbTables:
     """The tables of side branches; the groups of their bodies begin with number ``after``."""
     groups: list[tuple[int, ...]] = []
@@ -137,7 +142,7 @@ def limb_tables(model: Model, rows: NDArray[np.int64], classes: Sequence[Limbs],
     q, v = (BODIES.columns.index(column) for column in ("q", "v"))
     for first, count, length in ((same.first, same.count, same.length) for same in classes):
         many = count >= lanes
-        starts = [min(k, count - lanes) for k in range(0, count, lanes)] if many else list(range(count))
+        starts = _starts(count, lanes) if many else range(count)
         following = rows[first + length] if count > 1 else rows[first]
         apart = [int(following[q] - rows[first][q]), int(following[v] - rows[first][v]), 6 * length]
         done = 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from linkwork.engine.emit.call_frame import Interface
-from linkwork.engine.emit.scattered import Scattered
 from linkwork.engine.emit.writer import zero
 from linkwork.engine.ir.address import Address, Terms
 from linkwork.engine.ir.program import Block, Operand, Program
+from linkwork.engine.plans.one_state.scattered import Scattered
 
 _Apart = tuple[str, Terms, str | int | None]
 """Where lanes' numbers are: an array, terms, and the stride between lanes."""

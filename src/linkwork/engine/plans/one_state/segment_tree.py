@@ -9,7 +9,7 @@ among segments and its lane there.
 Fields at segments are in ``square``, a cell for each group; then comes the cell of values that go along the chain,
 which is the world's too, and those of the head's bodies. Behind all cells there are places, one for each group of the
 chain's bodies, for values that persist there, posts for values that persist at bodies of side branches, knots for
-values kept at side branches, and the rows of seams (``segmented_seams``), which are in no groups. Other fields at
+values kept at side branches, and the rows of seams (``seams``), which are in no groups. Other fields at
 bodies of segments and side branches are in ``work``, which is private to each thread: they live for one iteration of a
 parallel loop. A result is written when it is stored in its field.
 """
@@ -25,10 +25,8 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.ir.address import ONE, Address, Terms
 from linkwork.engine.ir.program import Block
-from linkwork.engine.trace.rolled import Known, RolledTree
-from linkwork.engine.trace.rolled_fields import Field, StoredField
-from linkwork.engine.trace.rolled_symbols import Node
-from linkwork.engine.trace.segmented_limbs import (
+from linkwork.engine.plans.one_state.seams import FEWEST, SEAM_SECTIONS, SEAM_SIZES, Seam, SeamWalks, seam_tables
+from linkwork.engine.plans.one_state.side_branches import (
     LIMB_GROUPS,
     LIMB_SECTIONS,
     LIMBS,
@@ -37,7 +35,9 @@ from linkwork.engine.trace.segmented_limbs import (
     LimbBody,
     limb_tables,
 )
-from linkwork.engine.trace.segmented_seams import FEWEST, SEAM_SECTIONS, SEAM_SIZES, Seam, SeamWalks, seam_tables
+from linkwork.engine.trace.rolled import Known, RolledTree
+from linkwork.engine.trace.rolled_fields import Field, StoredField
+from linkwork.engine.trace.rolled_symbols import Node
 from linkwork.engine.trace.tables import BODIES, Kind, Section, Tables, body_tables, packed
 from linkwork.engine.trace.tracer import Tracer
 from linkwork.joints import Joint

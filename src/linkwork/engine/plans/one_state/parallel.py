@@ -23,11 +23,11 @@ from collections.abc import Callable
 
 from linkwork.engine.emit import mailbox
 from linkwork.engine.emit.call_frame import CallFrame, Interface, listed, parameters
-from linkwork.engine.emit.grouped import Grouped
 from linkwork.engine.emit.packing import past_in_row
 from linkwork.engine.emit.spinning import acquired, release, wait
 from linkwork.engine.emit.writer import Writer, declarations, past, sweep
 from linkwork.engine.ir.program import Loop, Program
+from linkwork.engine.plans.one_state.grouped import Grouped
 
 CACHE_LINE = 8
 """Integers in a cache line."""
