@@ -11,10 +11,8 @@ import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
 from linkwork.compiled.tracing import trace
 from linkwork.engine.ir.program import constants
+from linkwork.engine.plans import Task, TracedTask, code_for_trace, plan_for
 from linkwork.engine.plans.chain import Chain, Columns, Link
-from linkwork.engine.plans.loops import Looped
-from linkwork.engine.plans.task import Task
-from linkwork.engine.plans.traced import Traced, TracedTask
 from strategies import Array
 
 SIZE = 18
@@ -82,7 +80,7 @@ def test_links_of_a_chain_take_arguments_and_earlier_results() -> None:
     assert constants(program, "result1") == {1: 0.0}
     first = TracedTask(lambda: program, shapes, results)
     outer = TracedTask(_untraced, [*shapes, (SIZE, 4)], [(SIZE, 4)] * 2, "chain", 1e-6)
-    chain = Chain(outer, [Link(Traced(first), [0, 1]), Link(columns(4), [3, 2, 2])], [5, 6])
+    chain = Chain(outer, [Link(code_for_trace(first), [0, 1]), Link(columns(4), [3, 2, 2])], [5, 6])
     rng = np.random.default_rng(1)
     a, b, x = rng.normal(size=(3, SIZE, SIZE)), rng.normal(size=(3, 2)), rng.normal(size=(3, SIZE, 4))
     rows = [array.reshape(3, -1) for array in (a, b, x)]
@@ -104,7 +102,7 @@ def test_a_link_can_be_code_with_loops_over_bodies() -> None:
         nv, shape = model.nv, (model.nv, model.nv)
         program, _, _ = trace("squared", lambda M, x: M @ x, {"M": shape, "x": (nv, 1)})
         task = TracedTask(_untraced, [(model.nq,)], [shape], "squared", 1e-6)
-        loops = Looped(Task(ALGORITHMS["mass_matrix"], model))
+        loops = plan_for(Task(ALGORITHMS["mass_matrix"], model), "rolled")
         squares = Columns(lambda own=program: own, nv, [shape], [0], None)  # type: ignore[misc]
         chain = Chain(task, [Link(loops, [0]), Link(squares, [1, 1])], [2])
         q, _ = lw.random_state(model, 2, shape=5)

@@ -48,7 +48,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "batch_memory": (
         {"tau": np.broadcast_to(np.zeros(2), (10**12, 2, 2))}
-        | dict.fromkeys(("damping", "effort_limits", "armature"), np.broadcast_to(np.ones(2), (10**12, 2))),
+        | dict.fromkeys(("damping", "effort_limits"), np.broadcast_to(np.ones(2), (10**12, 2))),
         r"not enough memory for arguments of trajectories of shape \(1000000000000, 4\), which take 3\.2e\+04 GB",
     ),
     "record": ({"record": 0}, "record must be an integer of 1 or more, not 0"),
