@@ -57,7 +57,7 @@ def test_of_several_visits_the_best_time_counts() -> None:
 
 
 def test_every_public_function_of_states_is_measured() -> None:
-    unmeasured = "load neutral random_state interpreted set_threads get_threads placement merge_fixed".split()
+    unmeasured = "load neutral random_state interpreted form set_threads get_threads placement merge_fixed".split()
     # of models with actuators; the interpreter over any scalars
     unmeasured += "actuator_torques evaluate".split()
     # searches, whose time depends on what they are asked for (docs/inverse_kinematics.md)

@@ -22,7 +22,7 @@ from linkwork.compiled.results import Structure, laying_flat, names_of, putting_
 from linkwork.compiled.tracing import Shape
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.ir.program import Program, calls, count, text
-from linkwork.engine.mode import current_form, forced, setting_of_calls
+from linkwork.engine.mode import current_form, setting_of_calls
 from linkwork.engine.plans import Plan, TracedTask, code_for_trace, plan_for_trace, short_plan
 from linkwork.engine.run.entries import Entry, Serve, serving
 from linkwork.engine.trace.replay import replay
@@ -79,7 +79,6 @@ class CompiledFunction:
         self.straight = partial(code_for_trace, self._task)  # a plan of machine code, however long
         self._plans: dict[str, Plan] = {}
         self._entry: Entry | None = None
-        self._code: Serve = _nothing
         self.quick: Serve = _nothing
         """(out, arguments...): serves plain arrays, results in a tuple if there are several; None for all else."""
         with suppress(ValueError):  # names that only a dict can hold
@@ -200,7 +199,20 @@ class CompiledFunction:
         if not states:
             self._given(values, finite=True)
             return targets or [np.empty(shape) for shape in shapes], batch, np.ones(0, dtype=bool)
-        needed = 8.0 * sum(map(prod, shapes)) if targets is None else 0.0
+        found, status = self._rows(form, given, batch, targets)
+        fine = np.ones(states, dtype=bool)
+        if status:
+            self._given(values, finite=True)  # a non-finite argument is reported first
+            for result in found:
+                fine &= np.isfinite(result).all(axis=1)
+        return [result.reshape(shape) for result, shape in zip(found, shapes, strict=True)], batch, fine
+
+    def _rows(
+        self, form: str, given: Sequence[Given], batch: tuple[int, ...], targets: Sequence[Array] | None
+    ) -> tuple[Sequence[Array], int]:
+        """Each array of the result, a row for each state, and the status of the code; it serves the next call."""
+        states = prod(batch)
+        needed = 8.0 * states * sum(map(prod, self.result_shapes)) if targets is None else 0.0
         asked = f"the results of {self.name} for {states:,} state(s)"
         if not fits_memory(needed):
             raise not_enough_memory(asked, needed, _FEWER)
@@ -211,14 +223,9 @@ class CompiledFunction:
             found, status = plan.run(rows, states, out=into)
         except MemoryError:
             raise not_enough_memory(asked, needed, _FEWER) from None
-        fine = np.ones(states, dtype=bool)
-        if status:
-            self._given(values, finite=True)  # a non-finite argument is reported first
-            for result in found:
-                fine &= np.isfinite(result).all(axis=1)
-        elif form == "auto":
+        if form == "auto" and not status:
             self._serve(plan, plan.form(states))
-        return [result.reshape(shape) for result, shape in zip(found, shapes, strict=True)], batch, fine
+        return found, status
 
     # Arguments
 
@@ -335,11 +342,9 @@ class CompiledFunction:
         """From now on plain arrays are served without these checks."""
         with jit.lock:  # one entry, whichever thread makes it
             if self._entry is None and (entry := plan.entry()) is not None:
-                self._entry, self._code = entry, serving([entry], setting_of_calls())
+                self._entry, self.quick = entry, serving([entry], setting_of_calls())
             if self._entry is not None and form not in self._entry.forms:
                 plan.serve(self._entry, form)
-        has_answers = type(plan).answer is not Plan.answer
-        self.quick = partial(_by_code_or_python, self._code, plan.answer) if has_answers else self._code
 
     # While another function is traced
 
@@ -385,9 +390,3 @@ def _restored(
 
 def _nothing(*_: object) -> None:
     return None
-
-
-def _by_code_or_python(code: Callable[..., Any], python: Callable[..., Any], *given: Any) -> Any:
-    """The result of code, or of Python while no form is requested."""
-    found = code(*given)
-    return python(*given) if found is None and not forced.value else found

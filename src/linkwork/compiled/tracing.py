@@ -41,13 +41,7 @@ def trace(
     longest = (_TOO_LONG if gives_up else _LONG) * most("traced") if gives_up or warns else None
     warn = None if gives_up else lambda: _warn_of_length(name)
     tracer = Tracer(expand=isomorphic, isomorphic=isomorphic, most=longest, warn=warn)
-    arrays: dict[str, TracedArray] = {}
-    for k, (key, shape) in enumerate(parameters.items()):
-        loads = [tracer.load(Address(f"argument{k}", i)) for i in range(prod(shape))]
-        items = np.empty(prod(shape), dtype=object)
-        items[:] = loads
-        items.flags.writeable = False
-        arrays[key] = items.reshape(shape).view(TracedArray)
+    arrays = _arguments(tracer, parameters)
     try:
         with np.errstate(all="ignore"):  # constants that fold to NaN are reported when computed
             value = function(**arrays)
@@ -77,6 +71,18 @@ def trace(
     if not leaves:
         raise TracingError(f"{name} returns no array", "")
     return tracer.program, structure, tuple(leaf.shape for leaf in leaves)
+
+
+def _arguments(tracer: Tracer, parameters: Mapping[str, Shape]) -> dict[str, TracedArray]:
+    """The arguments as arrays of traced numbers."""
+    arrays: dict[str, TracedArray] = {}
+    for k, (key, shape) in enumerate(parameters.items()):
+        loads = [tracer.load(Address(f"argument{k}", i)) for i in range(prod(shape))]
+        items = np.empty(prod(shape), dtype=object)
+        items[:] = loads
+        items.flags.writeable = False
+        arrays[key] = items.reshape(shape).view(TracedArray)
+    return arrays
 
 
 def _warn_of_length(name: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,9 @@ from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, LinkworkError, excuse
 from linkwork.memory import fits_memory, not_enough_memory
 from linkwork.model.model import Frame, Model
+
+if TYPE_CHECKING:
+    from linkwork.compiled.compiled_function import CompiledFunction
 
 _BLOCK = 2**14
 """Numbers of an array that are looked at together, which stay in a cache."""
@@ -276,6 +279,24 @@ def remember(table: dict[Any, Any], choices: tuple[Any, ...], serve: Serve, fixe
         table[choices] = serve, fixed
 
 
+def serve_by(
+    law: CompiledFunction,
+    table: dict[Any, Any],
+    choices: tuple[Any, ...],
+    fixed: Sequence[Array],
+    out: Any,
+    *values: Any,
+) -> Any:
+    """The result of a kernel for plain arrays, which ``recall`` answers from now on, or for what converts to them; or
+    None. The kernel's ``fixed`` arguments follow those of the call.
+    """
+    answer = law.quick(out, *values, *fixed)
+    if answer is None:
+        return law.converted(out, *values, *fixed)
+    remember(table, choices, law.quick, fixed)
+    return answer
+
+
 _MOST_CODES = 1000
-_PLAIN = (str, float, np.float64, int, bool, type(None), type)
+_PLAIN = (str, bytes, float, np.float64, int, bool, type(None), type)
 """Classes of choices whose equal values are interchangeable."""

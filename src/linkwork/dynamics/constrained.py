@@ -189,12 +189,7 @@ def _found(
     settings = held.settings(stabilisation, proximal)
     law = held.laws.get((way, f_ext is not None, stabilisation is not None, bool(settings[2])))
     if law is not None:
-        fixed = held.placements, settings
-        answer = law.quick(out, *values, *fixed)
-        if answer is not None:
-            call.remember(held.quick, choices, law.quick, fixed)
-            return answer
-        answer = law.converted(out, *values, *fixed)
+        answer = call.serve_by(law, held.quick, choices, (held.placements, settings), out, *values)
         if answer is not None:
             return answer
     return _checked(way, held, q, v, tau, f_ext, stabilisation, settings, out)

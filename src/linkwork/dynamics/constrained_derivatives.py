@@ -7,7 +7,7 @@ together, a column at a time. On floats it combines several kernels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -99,16 +99,11 @@ def constrained_dynamics_derivatives(
     choices = _NAME, f_ext is None, stabilisation, type(stabilisation), proximal, type(proximal)
     answer = call.recall(held.quick, choices, out, *values)
     if answer is not None:
-        return ConstrainedDerivatives._make(answer)
+        return tuple.__new__(ConstrainedDerivatives, answer)
     settings = held.settings(stabilisation, proximal)
     if not settings[2] and _is_compiled(held):  # for redundant constraints Python looks at the rank
         kernel = _kernel(held, f_ext is not None, stabilisation is not None)
-        fixed = held.placements, settings
-        answer = kernel.quick(out, *values, *fixed)
-        if answer is not None:
-            call.remember(held.quick, choices, kernel.quick, fixed)
-            return ConstrainedDerivatives(*answer)
-        answer = kernel.converted(out, *values, *fixed)
+        answer = call.serve_by(kernel, held.quick, choices, (held.placements, settings), out, *values)
         if answer is not None:
             return ConstrainedDerivatives(*answer)
     return ConstrainedDerivatives(*_checked(held, q, v, tau, f_ext, settings, stabilisation is not None, out))
@@ -232,33 +227,44 @@ def _around_kernel(held: HeldBy, loaded: bool, stabilised: bool) -> CompiledFunc
 
 def _closing(held: HeldBy, around: CompiledFunction, *what: object) -> Columns:
     """The derivatives, from those of the tree and the constraints around the state, for a column."""
-    from linkwork.engine.plans.chain import Columns
+    nv, k, shared = held.model.nv, len(held.constraints), _around_shapes(held)
+    first, second = len(shared), len(shared) + len(AlongColumns._fields)
 
-    model, nv, k = held.model, held.model.nv, len(held.constraints)
-    shared, name = _around_shapes(held), "with_constraints"
-
-    def text(**given: Any) -> Any:
-        arrays = list(given.values())
-        first, second = len(shared), len(shared) + len(AlongColumns._fields)
+    def text(*arrays: Any) -> Any:
         own, along = Around(*arrays[:first]), AlongColumns(*arrays[first:second])
         return tuple(with_constraints(held, own, along, arrays[second:], TracedSolver(held.name, 0.0)))
+
+    shapes, results = [*shared, *_along_shapes(held, 1), *[(nv, 1)] * 3], [*[(nv, nv)] * 3, *[(k, 6, nv)] * 3]
+    return over_columns(held, around, "with_constraints", text, shapes, range(first), results, second, what)
+
+
+def over_columns(
+    held: HeldBy, around: CompiledFunction, name: str, text: Callable[..., Any], shapes: Sequence[Shape],
+    shared: Collection[int], results: Sequence[Shape], known: int, what: object,
+) -> Columns:  # fmt: skip
+    """A text over one column of arrays, except those that all columns share, by their places. The first ones are
+    ``known``, as far as they are constant: the results of the kernel ``around`` after its first.
+    """
+    from linkwork.engine.plans.chain import Columns
+
+    columns = results[0][-1]
 
     def traced() -> Program:
         from linkwork.compiled.tracing import trace
         from linkwork.engine.ir.program import constants
         from linkwork.engine.trace.replay import expanded
 
-        shapes = [*shared, *_along_shapes(held, 1), *[(nv, 1)] * 3]
-        program, _, _ = trace(name, text, {f"array{number}": shape for number, shape in enumerate(shapes)})
-        known: dict[str, dict[int, float]] = {}
-        for n in range(len(shapes) - 3):  # all but the derivatives of the tree come from the first kernel
+        arrays = {f"array{number}": shape for number, shape in enumerate(shapes)}
+        program, _, _ = trace(name, lambda **given: text(*given.values()), arrays)
+        of_arrays: dict[str, dict[int, float]] = {}
+        for n in range(known):
             found = constants(around.program, f"result{n + 1}")
-            known[f"argument{n}"] = found if n < len(shared) else _rows_of(found, nv)
-        return expanded(program, known)
+            of_arrays[f"argument{n}"] = found if n in shared else _rows_of(found, columns)
+        return expanded(program, of_arrays)
 
-    digest = fingerprint.of_model(model, held.frames)
-    identity = None if digest is None else fingerprint.key(name, digest, held.kinds, *what)
-    return Columns(traced, nv, [*[(nv, nv)] * 3, *[(k, 6, nv)] * 3], range(len(shared)), identity)
+    digest = fingerprint.of_model(held.model, held.frames)
+    identity = None if digest is None else fingerprint.key(name, digest, held.kinds, columns, what)
+    return Columns(traced, columns, results, shared, identity)
 
 
 def _rows_of(numbers: dict[int, float], columns: int) -> dict[int, float]:

@@ -84,22 +84,24 @@ def constrained_inverse_dynamics(
         (array([0., 0., 0., 0., 0., 0.]), array([[ 0.,  0., 20.,  0.,  0.,  0.]]))
     """
     held, values = held_by(model, constraints), (q, v, a) if f_ext is None else (q, v, a, f_ext)
-    answer: tuple[Array, Array] | None
-    if actuated is None:
-        answer = call.recall(held.quick, (_NAME, f_ext is None), out, *values)
-        if answer is not None:
-            return answer
     mask = None if actuated is None else _mask(model, actuated)
+    choices = _NAME, f_ext is None, mask
+    answer: tuple[Array, Array] | None = call.recall(held.quick, choices, out, *values)
+    if answer is not None:
+        return answer
     law = held.laws.get((_NAME, mask, f_ext is not None))
     if law is not None:
-        answer = law.quick(out, *values, held.placements)
-        if answer is not None:
-            if mask is None:
-                call.remember(held.quick, (_NAME, f_ext is None), law.quick, (held.placements,))
-            return answer
-        answer = law.converted(out, *values, held.placements)
+        answer = call.serve_by(law, held.quick, choices, (held.placements,), out, *values)
         if answer is not None:
             return answer
+    return _checked(held, mask, q, v, a, f_ext, out)
+
+
+def _checked(
+    held: HeldBy, mask: bytes | None, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None, out: Any
+) -> tuple[Array, Array]:
+    """The results for any valid arguments: by the kernel if there is one, and on floats for states without a result."""
+    model = held.model
     spaces = (("q", "configuration"), ("v", "velocity"), ("a", "velocity"), ("f_ext", "wrenches"))
     (q_, v_, a_, load_), batch = as_batch(model, spaces, [q, v, a, f_ext])
     assert q_ is not None and v_ is not None and a_ is not None

@@ -208,7 +208,7 @@ class HeldBy:
         self.to_bodies = np.array([motion_matrix(inverse(matrix_of(frame.placement))).T for frame in frames])
         self.rows = 6 * len(flat)
         self.alike = self._alike()
-        self.holds = [hold for numbers in self.alike for hold in self._holds_of(numbers)]
+        self.holds = list(chain.from_iterable(map(self._holds_of, self.alike)))
         self.couplings = as_couplings(model, constraints) if flat else None
         self.whole = len(flat) > 0 and not looped(model)
         self.hold_frames = tuple(Frame(str(number), body, Transform.identity()) for number, body in self.holds)

@@ -82,12 +82,7 @@ def impact(
     damped = bool(settings[2])
     law = held.laws.get((_NAME, damped))
     if law is not None:
-        fixed = held.placements, settings
-        answer = law.quick(out, q, v, *fixed)
-        if answer is not None:
-            call.remember(held.quick, choices, law.quick, fixed)
-            return answer
-        answer = law.converted(out, q, v, *fixed)
+        answer = call.serve_by(law, held.quick, choices, (held.placements, settings), out, q, v)
         if answer is not None:
             return answer
     (q_, v_), batch = as_batch(model, (("q", "configuration"), ("v", "velocity")), [q, v])

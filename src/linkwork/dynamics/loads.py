@@ -70,11 +70,7 @@ def external_wrench(
     choice("reference", reference, REFERENCES)
     law, fixed = _law(asked, reference), (np.array(asked.offsets),) if asked.offsets else ()
     if law is not None:
-        answer = law.quick(out, q, *values, *fixed)
-        if answer is not None:
-            call.remember(asked.quick, choices, law.quick, fixed)
-            return answer
-        answer = law.converted(out, q, *values, *fixed)
+        answer = call.serve_by(law, asked.quick, choices, fixed, out, q, *values)
         if answer is not None:
             return answer
     given = [_numbers(point, value) for point, value in zip(asked.points, wrenches.values(), strict=True)]

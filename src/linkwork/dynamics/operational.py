@@ -52,7 +52,9 @@ def operational_inertia_inverse(
                [0. , 0. , 0. ],
                [0. , 0. , 0. ]])
     """
-    return call.every_frames(_INVERSES[chosen(as_frames(model, frames), method)], model, frames, out, q)
+    if type(method) is not str or method not in _INVERSES:
+        method = chosen(as_frames(model, frames), method)
+    return call.every_frames(_INVERSES[method], model, frames, out, q)
 
 
 def operational_inertia(

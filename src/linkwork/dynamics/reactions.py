@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -152,45 +152,46 @@ def _seen(
     """
     if not (type(model) is Model and type(frame) in (str, Point) and frame in model._memo.frames):
         is_frame(model, frame)
-    asked, name = as_frames(model, frame), "a" if method == _INVERSELY else "tau"
+    asked = as_frames(model, frame)
     values = (q, v, third) if f_ext is None else (q, v, third, f_ext)
     choices = "reactions", method, f_ext is None
     answer: tuple[Array, Array] | None = call.recall(asked.quick, choices, out, *values)
     if answer is not None:
         return answer
-    apart = {"q": q, "v": v, name: third, "f_ext": f_ext}
-
-    def whole(q: Any, v: Any, third: Any, f_ext: Any = None) -> Any:
-        if method == _INVERSELY:
-            return inverse_dynamics_and_reactions(model, q, v, third, f_ext, "world")
-        return forward_dynamics_and_reactions(model, q, v, third, f_ext, method, "world")
-
-    law: CompiledFunction | None = None
+    apart = dict(zip(("q", "v", "a" if method == _INVERSELY else "tau", "f_ext"), values, strict=False))
     if not looped(model):
         law = asked.answers.get((_seen, method, f_ext is None))
         if law is None:
-            law = asked.answers[_seen, method, f_ext is None] = _law(asked, method, whole, f_ext is not None)
+            law = asked.answers[_seen, method, f_ext is None] = _law(asked, method, f_ext is not None)
         fixed = (np.array(asked.offsets),) if asked.offsets else ()
-        answer = law.quick(out, *values, *fixed)
-        if answer is not None:
-            call.remember(asked.quick, choices, law.quick, fixed)
-            return answer
-        answer = law.converted(out, *values, *fixed)
+        answer = call.serve_by(law, asked.quick, choices, fixed, out, *values)
+        if answer is None and not any(map(is_traced, values)):
+            answer = _by_kernel(law, model, method, apart, fixed, out)
         if answer is not None:
             return answer
-    if law is not None and not any(map(is_traced, values)):
-        spaces = [("q", "configuration"), ("v", "velocity"), (name, "velocity"), ("f_ext", "wrenches")]
-        given, _ = as_given(model, spaces[: len(values)], values)
-        arrays = [each[0] for each in given if each is not None]
-        if method != _INVERSELY:
-            check_inertias(method, model)
-        found, _, fine = law.attempt([*arrays, *fixed])
-        if fine.all():
-            return put_into(out, *found, apart=apart)
-    return seen_from(frame, model, q, out, *whole(*values), apart=apart)
+    return seen_from(frame, model, q, out, *_in_the_world(model, method, *values), apart=apart)
 
 
-def _law(asked: Asked, method: str, whole: Callable[..., Any], loaded: bool) -> CompiledFunction:
+def _by_kernel(
+    law: CompiledFunction, model: Model, method: str, values: Mapping[str, Any], fixed: tuple[Array, ...], out: Any
+) -> tuple[Array, Array] | None:
+    """The results for any valid arguments; None if a state has none."""
+    spaces = {"q": "configuration", "f_ext": "wrenches"}
+    given, _ = as_given(model, [(name, spaces.get(name, "velocity")) for name in values], list(values.values()))
+    if method != _INVERSELY:
+        check_inertias(method, model)
+    found, _, fine = law.attempt([*(each[0] for each in given if each is not None), *fixed])
+    return put_into(out, *found, apart=values) if fine.all() else None
+
+
+def _in_the_world(model: Model, method: str, q: Any, v: Any, third: Any, f_ext: Any = None) -> tuple[Array, Array]:
+    """The results with wrenches expressed in the world."""
+    if method == _INVERSELY:
+        return inverse_dynamics_and_reactions(model, q, v, third, f_ext, "world")
+    return forward_dynamics_and_reactions(model, q, v, third, f_ext, method, "world")
+
+
+def _law(asked: Asked, method: str, loaded: bool) -> CompiledFunction:
     """The kernel. The point's offset, if it has one, is the last argument."""
     from linkwork.compiled.law import law
 
@@ -203,7 +204,7 @@ def _law(asked: Asked, method: str, whole: Callable[..., Any], loaded: bool) -> 
         shapes |= {"offsets": (3,)} if asked.offsets else {}
 
         def text(q: Any, offsets: Any = (), **others: Any) -> Any:
-            first, wrenches = whole(q, **others)
+            first, wrenches = _in_the_world(model, method, q, **others)
             (places,) = call.call("frame_placements", model, [q], asked.frames, numbers(offsets).tolist())
             return first, in_frame(places[..., 0, :, :], wrenches, "world")
 

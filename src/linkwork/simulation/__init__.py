@@ -9,6 +9,7 @@
     stops, held, coupled, resistance
                                 stops at limits and dry friction of joints
     contact_steps               a step with contacts
+    penetrations                shapes that overlap at the start
     integrators, tangent        on the configuration manifold, and near one of its points
     step                        all of these: one step, as a value and a text
     simulate, scene, run        one motion: its arguments; what its code depends on; its loop
@@ -19,9 +20,6 @@
     rollouts                    many motions
 """
 
-from linkwork.simulation.rollouts import Rollout, rollout
-from linkwork.simulation.simulate import simulate
-from linkwork.simulation.torques import Controller
-from linkwork.simulation.trajectory import Trajectory
+from linkwork.late import late
 
-__all__ = ["Controller", "Rollout", "Trajectory", "rollout", "simulate"]
+__getattr__, __dir__, __all__ = late(__name__, __file__)

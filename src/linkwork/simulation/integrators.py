@@ -16,13 +16,15 @@ from linkwork.arguments import choice
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import integrate
 from linkwork.errors import ArgumentError, MissingExtraError, SingularError
+from linkwork.late import LateFunction
 from linkwork.model.model import Model
-from linkwork.simulation.contact_steps import contact_euler
 from linkwork.simulation.plant import Plant
-from linkwork.simulation.tangent import Tangent
 
 if TYPE_CHECKING:
     from linkwork.simulation.step import Step
+
+Tangent = LateFunction("linkwork.simulation.tangent:Tangent")
+contact_euler = LateFunction("linkwork.simulation.contact_steps:contact_euler")
 
 Integrator = Callable[[Plant, float, Array, Array, Array, float], tuple[Array, Array]]
 

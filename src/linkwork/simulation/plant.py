@@ -15,25 +15,30 @@ from linkwork.compiled.arrays import array_of, is_traced, numbers
 from linkwork.compiled.subroutine import subroutine
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import call
-from linkwork.dynamics.constrained import constrained_dynamics
-from linkwork.dynamics.constraint_solvers import TracedSolver
-from linkwork.dynamics.contact.law import Touching
-from linkwork.dynamics.contact.text import Text
-from linkwork.dynamics.coupled_joints import as_couplings, coupled_motion
 from linkwork.dynamics.dynamics import forward_dynamics, mass_matrix
-from linkwork.dynamics.held import held_by
-from linkwork.dynamics.varied import varied
+from linkwork.late import LateFunction
 from linkwork.model.model import Model
 from linkwork.model.rotors import with_rotors
 from linkwork.simulation.arguments import returned
-from linkwork.simulation.held import stopped, stopped_in_loops
 from linkwork.simulation.stops import going_on
 from linkwork.simulation.torques import Source
 from linkwork.spatial import total, where_less
 from linkwork.unsolved import strictly
 
 if TYPE_CHECKING:
+    from linkwork.dynamics.contact.law import Touching
     from linkwork.simulation.step import Step
+
+# what most steps do not need
+constrained_dynamics = LateFunction("linkwork.dynamics.constrained:constrained_dynamics")
+coupled_motion = LateFunction("linkwork.dynamics.coupled_joints:coupled_motion")
+as_couplings = LateFunction("linkwork.dynamics.coupled_joints:as_couplings")
+held_by = LateFunction("linkwork.dynamics.held:held_by")
+Solver = LateFunction("linkwork.dynamics.constraint_solvers:TracedSolver")
+Text = LateFunction("linkwork.dynamics.contact.text:Text")
+varied = LateFunction("linkwork.dynamics.varied:varied")
+stopped = LateFunction("linkwork.simulation.held:stopped")
+stopped_in_loops = LateFunction("linkwork.simulation.held:stopped_in_loops")
 
 Load = Callable[[float, Array, Array], ArrayLike]
 
@@ -219,7 +224,7 @@ class Plant:
         held = held_by(model, self.of.constraints)
         assert held.couplings is not None
         settings = held.settings(self.of.stabilisation, self.of.proximal)
-        solver = TracedSolver(held.name, self.of.proximal)
+        solver = Solver(held.name, self.of.proximal)
         return coupled_motion(model, held.couplings, q, v, forces, f_ext, settings, solver, self.method)
 
     def _touched(

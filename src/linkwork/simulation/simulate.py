@@ -15,6 +15,7 @@ from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.call import stepping
 from linkwork.dynamics.constrained import METHODS
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
+from linkwork.late import LateFunction
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
@@ -27,10 +28,8 @@ from linkwork.simulation.arguments import (
     warn_of_speed,
 )
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
-from linkwork.simulation.contact_steps import warn_of_depth
 from linkwork.simulation.integrators import Adaptive, check_integrator, integrator_of
 from linkwork.simulation.laws import Parameters, as_law, of_law, parameters_of
-from linkwork.simulation.off_constraints import warn_of_errors
 from linkwork.simulation.parts import of_one_motion, step_parts
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
@@ -41,6 +40,9 @@ from linkwork.simulation.step_arguments import step_of
 from linkwork.simulation.torques import Controller, Torque, driven_by, source_of
 from linkwork.simulation.trajectory import Trajectory
 from linkwork.simulation.watching import Ended, Watched, as_viewer
+
+warn_of_depth = LateFunction("linkwork.simulation.penetrations:warn_of_depth")
+warn_of_errors = LateFunction("linkwork.simulation.off_constraints:warn_of_errors")
 
 Load = Callable[[float, Array, Array], ArrayLike] | ArrayLike | None
 
@@ -231,8 +233,10 @@ def _check_method(step: Step, method: Any, by_default: bool) -> None:
 def _warn_of_start(step: Step, q: Array) -> None:
     """Warn if the first state violates constraints, or if shapes overlap deeply in it."""
     if step.contacts is not None:
-        warn_of_depth(step.model, q[None], step.contacts, 4)
-    warn_of_errors(step.model, q[None], step.constraints, step.stabilisation if step.contacts is None else None, 4)
+        warn_of_depth(step.model, q[None], step.contacts, 5)
+    if step.constraints:
+        soft = step.contacts is not None
+        warn_of_errors(step.model, q[None], step.constraints, None if soft else step.stabilisation, 5)
 
 
 def _bound(law: CompiledFunction, own: Sequence[Array]) -> Callable[..., Any]:

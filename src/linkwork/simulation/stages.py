@@ -22,9 +22,9 @@ from linkwork.dynamics.arguments import Array
 from linkwork.engine.emit.asking import KEPT
 from linkwork.engine.emit.call_frame import Words
 from linkwork.engine.emit.python_calls import ASKED
-from linkwork.engine.ir.program import Program, renamed
+from linkwork.engine.ir.program import Program
+from linkwork.engine.ir.stages import stages_of
 from linkwork.engine.mode import setting_of_calls
-from linkwork.engine.plans.stages import stages_of
 from linkwork.engine.run.entries import by_turns
 from linkwork.engine.run.memory import address
 from linkwork.simulation.record import Record
@@ -83,8 +83,6 @@ class Stages:
                 (question,) = (program.details[n] for n in stage.calls)
                 carried = (len(stage.carried),)
                 shaped = [carried, *question.shapes]
-            else:  # the last part passes nothing on
-                renamed(stage.program, {f"result{k + 1}": f"result{k}" for k in range(len(results))})
             function = _function(stage.program, [given[at] for at in stage.inputs], shaped)
             parts.append((function, [at if at <= len(own) else at + _TOLD - 1 for at in stage.inputs]))
         return Stages(parts)

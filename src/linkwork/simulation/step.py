@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +17,9 @@ from linkwork.algorithms import STEP_PARTS
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.subroutine import subroutine
-from linkwork.dynamics.contact.law import Touching, touching
 from linkwork.engine.code import fingerprint
 from linkwork.engine.plans import looped
+from linkwork.late import LateFunction
 from linkwork.model.all_contacts import Contacts
 from linkwork.model.constraints import Constraint
 from linkwork.model.memo import kept_with_model
@@ -28,6 +28,11 @@ from linkwork.simulation.coupled import Together, moving_together, with_leaders
 from linkwork.simulation.integrators import integrator_of
 from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.stops import Joint, within_limits
+
+if TYPE_CHECKING:
+    from linkwork.dynamics.contact.law import Touching
+
+touching = LateFunction("linkwork.dynamics.contact.law:touching")
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,8 @@ class Step:
         """The mechanism with its contacts."""
         if self.contacts is None:
             return None
-        return touching(self.model, self.contacts, True, self.rough, self.constraints)
+        found: Touching = touching(self.model, self.contacts, True, self.rough, self.constraints)
+        return found
 
     @property
     def together(self) -> Together | None:

@@ -60,18 +60,10 @@ def carried(program: Program, loop: Loop) -> Carried | None:
 
 def _case(program: Program, block: Block) -> Case:
     """What a case stores in one row, each number once, and which of these it reads before in another row."""
-    times = Counter(each for address, width in _stores(program, block) for each in _numbers(address, width))
     stores: dict[int, dict[Place, Operand]] = defaultdict(dict)
     loads: dict[int, dict[Place, int]] = defaultdict(dict)
-    for n in block.order:
-        operation, address = program.operations[n], program.details[n]
-        if operation not in ("load", "store") or (row := _row(address)) is None:
-            continue
-        width = program.widths[n] if operation == "load" else program.lanes(program.operands[n][0])
-        place = (address.offset, _rows(address), width)
-        if any(times[number] != 1 for number in _numbers(address, width)):
-            continue
-        if operation == "store":
+    for n, row, place in _single(program, block):
+        if program.operations[n] == "store":
             stores[row][place] = program.operands[n][0]
         elif not any(place in each for each in stores.values()):
             loads[row].setdefault(place, n)
@@ -80,6 +72,18 @@ def _case(program: Program, block: Block) -> Case:
     found = {other: {p: n for p, n in each.items() if p in stored} for other, each in loads.items() if other != row}
     source = max(found, key=lambda each: len(found[each]), default=-1)
     return Case(row, stored, source, found.get(source, {}))
+
+
+def _single(program: Program, block: Block) -> Iterator[tuple[int, int, Place]]:
+    """The loads and stores of a block in rows of ``work``, of numbers stored once, with their rows and places."""
+    times = Counter(each for address, width in _stores(program, block) for each in _numbers(address, width))
+    for n in block.order:
+        operation, address = program.operations[n], program.details[n]
+        if operation not in ("load", "store") or (row := _row(address)) is None:
+            continue
+        width = program.widths[n] if operation == "load" else program.lanes(program.operands[n][0])
+        if all(times[number] == 1 for number in _numbers(address, width)):
+            yield n, row, (address.offset, _rows(address), width)
 
 
 def _stores(program: Program, block: Block) -> Iterator[tuple[Address, int]]:

@@ -14,9 +14,10 @@ bits for every number of lanes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from linkwork.engine import optimisations
-from linkwork.engine.emit.arithmetic import BINARY, Arithmetic
+from linkwork.engine.emit.arithmetic import Arithmetic
 from linkwork.engine.emit.bitwise import each
 from linkwork.engine.emit.call_frame import Interface, listed, parameters
 from linkwork.engine.emit.calling import call
@@ -27,7 +28,19 @@ from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat
 from linkwork.engine.emit.sparing import Spared, calls_of, choice, symbols
 from linkwork.engine.emit.writer import Value, bits, constant, declarations, vector
 from linkwork.engine.ir.address import Address
-from linkwork.engine.ir.program import WITHIN, Block, Fold, Loop, Map, Operand, Program, Repeat, Subroutine, programs
+from linkwork.engine.ir.program import (
+    WITHIN,
+    Block,
+    Fold,
+    Keep,
+    Loop,
+    Map,
+    Operand,
+    Program,
+    Repeat,
+    Subroutine,
+    programs,
+)
 
 
 def module(
@@ -137,41 +150,37 @@ class Kernel(Arithmetic):
         self.until_cut -= 1
         if self.until_cut == 0:
             self.cut()
-        program, value = self.program, self.value
-        operation, operands, detail = program.operations[n], program.operands[n], program.details[n]
-        if operation in BINARY:  # as most are
-            self.arithmetic(n, operation, max(self.lanes, program.widths[n]), *map(value, operands))
-        elif operation == "load":
-            self.handed.get(n, self.emit_load)(n, detail)
-        elif operation == "store":
-            self.emit_store(operands[0], detail)
-        elif operation == "index":
-            self.emit_index(n, detail)
-        elif operation == "store_index":
-            self.store(f"%v{operands[0]}", self.integer(detail), "i64")
-        elif operation == "affine":
-            self.emit_affine(n, detail)
-        elif operation == "loop":
-            self.emit_loop(detail)
-        elif operation == "vector":
-            self.vector([value(x) for x in operands], f"%v{n}")
-        elif operation == "extract":
-            wide = vector(program.lanes(operands[0]))
-            self.let(f"extractelement {wide} {value(operands[0])}, i32 {detail}", f"%v{n}")
-        elif operation in WITHIN or operation == "call":
-            given = [
-                constant(x, self.lanes) if type(x) is float else value(x) for x in operands
-            ]  # alike where it is so
-            getattr(self, operation)(n, detail, given)
-        elif operation == "keep":
-            assert self.kept is not None
-            if (buffer := self.kept.buffer()) not in self.memory:
-                self.memory.append(buffer)
-            self.kept.keep(self, detail, [value(x) for x in operands])
-        elif operation in ("final", "part"):
-            self.load(self.at(value(operands[0]), detail * self.lanes), self.type, self.align, f"%v{n}")
+        program = self.program
+        operation, operands = program.operations[n], program.operands[n]
+        if operation in _EMITTED:
+            _EMITTED[operation](self, n, operands, program.details[n])
         else:
-            self.arithmetic(n, operation, max(self.lanes, program.widths[n]), *map(value, operands))
+            self.arithmetic(n, operation, max(self.lanes, program.widths[n]), *map(self.value, operands))
+
+    def emit_store_index(self, x: int, address: Address) -> None:
+        self.store(f"%v{x}", self.integer(address), "i64")
+
+    def emit_vector(self, n: int, operands: tuple[Any, ...]) -> None:
+        self.vector([self.value(x) for x in operands], f"%v{n}")
+
+    def extract(self, n: int, operands: tuple[Any, ...], lane: int) -> None:
+        wide = vector(self.program.lanes(operands[0]))
+        self.let(f"extractelement {wide} {self.value(operands[0])}, i32 {lane}", f"%v{n}")
+
+    def inside(self, n: int, operands: tuple[Any, ...], what: Any) -> None:
+        """Other code, or a program inside this one; constants are the same for all lanes."""
+        given = [constant(x, self.lanes) if type(x) is float else self.value(x) for x in operands]
+        getattr(self, self.program.operations[n])(n, what, given)
+
+    def keep(self, _: int, operands: tuple[Any, ...], what: Keep) -> None:
+        assert self.kept is not None
+        if (buffer := self.kept.buffer()) not in self.memory:
+            self.memory.append(buffer)
+        self.kept.keep(self, what, [self.value(x) for x in operands])
+
+    def number(self, n: int, operands: tuple[Any, ...], k: int) -> None:
+        """One of several numbers in memory."""
+        self.load(self.at(self.value(operands[0]), k * self.lanes), self.type, self.align, f"%v{n}")
 
     def cut(self) -> None:
         """Continue in another basic block."""
@@ -356,6 +365,22 @@ class Kernel(Arithmetic):
         return Registers(
             self, carried(self.program, loop) if self.lanes == 1 and optimisations.on("carrying") else None, tag
         )
+
+
+_EMITTED: dict[str, Callable[[Kernel, int, tuple[Any, ...], Any], None]] = {
+    "load": lambda kernel, n, _, address: kernel.handed.get(n, kernel.emit_load)(n, address),
+    "store": lambda kernel, _, operands, address: kernel.emit_store(operands[0], address),
+    "index": lambda kernel, n, _, address: kernel.emit_index(n, address),
+    "store_index": lambda kernel, _, operands, address: kernel.emit_store_index(operands[0], address),
+    "affine": lambda kernel, n, _, address: kernel.emit_affine(n, address),
+    "loop": lambda kernel, _, __, loop: kernel.emit_loop(loop),
+    "vector": lambda kernel, n, operands, _: kernel.emit_vector(n, operands),
+    "extract": Kernel.extract,
+    "keep": Kernel.keep,
+    **dict.fromkeys(("final", "part"), Kernel.number),
+    **dict.fromkeys(("call", *WITHIN), Kernel.inside),
+}
+"""What is written for an instruction with a number, operands and a detail, if that is no arithmetic."""
 
 
 class FoldKernel(Kernel):

@@ -224,21 +224,28 @@ def _packed(
             fine.append(w.let(f"call i1 @pack({given})"))
             continue
         rows = [w.at(source, w.mul(state, stride)) for state in states]
-        few = "false"
         if name in mostly:
+            few = "false"
             usuals[name] = usual(w, name, rows, count, partial(_prefetch_rows, w, rows, ahead))
             if name == mostly[-1]:
                 sparing = chosen(w, spared, usuals)
-                for runs, kernel in zip(sparing, spared, strict=True):
-                    if name in kernel.often:
-                        few = w.either(runs, "i1", w.let(f"xor i1 {for_all}, true"), few)
+                few = _needs_few(w, name, sparing, spared, for_all)
                 once = w.let(f"or i1 {once}, {few}")
         sums = _pack_numbers(w, lanes, rows, count, place, once, ahead, sums)
-        if name in own and name not in mostly:
-            usuals[name] = all_these(w, {place: own[name]}, lanes)
-        elif name in mostly:
+        if name in mostly:
             sums = _pack_others(w, lanes, rows, [k for k in range(count) if k not in own[name]], place, few, sums)
+        elif name in own:
+            usuals[name] = all_these(w, {place: own[name]}, lanes)
     return [*fine, w.is_finite(w.total(sums, vector(lanes)), lanes)], sparing or chosen(w, spared, usuals)
+
+
+def _needs_few(w: Writer, name: str, sparing: Sequence[str], spared: Sequence[Spared], for_all: str) -> str:
+    """Whether the variant that runs needs only the unusual numbers of an argument."""
+    few = "false"
+    for runs, kernel in zip(sparing, spared, strict=True):
+        if name in kernel.often:
+            few = w.either(runs, "i1", w.let(f"xor i1 {for_all}, true"), few)
+    return few
 
 
 def _pack_others(

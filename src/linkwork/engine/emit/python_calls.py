@@ -199,11 +199,8 @@ _ABI = (0x01000009, 0x02000000)
 _NEW, _SET_BASE = 93, 282
 
 
-@cache
-def array_makers() -> tuple[int, int]:
-    """The address of NumPy's PyArray_New, which costs half of what ``numpy.empty`` does, and of the function that sets
-    an array's base object; 0 if that is not certain.
-    """
+def _numpy_functions() -> Any:
+    """The addresses of the functions of NumPy's C API; None if they are not certain."""
     try:
         core = import_module(
             "numpy._core._multiarray_umath" if hasattr(np, "_core") else "numpy.core._multiarray_umath"
@@ -211,9 +208,19 @@ def array_makers() -> tuple[int, int]:
         pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
         table = pointer(("PyCapsule_GetPointer", ctypes.pythonapi))(core._ARRAY_API, None)
         functions = (ctypes.c_void_p * (_SET_BASE + 1)).from_address(table)
-        if ctypes.CFUNCTYPE(ctypes.c_uint)(functions[0] or 0)() not in _ABI:
-            return 0, 0
+        version = ctypes.CFUNCTYPE(ctypes.c_uint)(functions[0] or 0)()
     except (ImportError, AttributeError, TypeError, ValueError):
+        return None
+    return functions if version in _ABI else None
+
+
+@cache
+def array_makers() -> tuple[int, int]:
+    """The address of NumPy's PyArray_New, which costs half of what ``numpy.empty`` does, and of the function that sets
+    an array's base object; 0 if that is not certain.
+    """
+    functions = _numpy_functions()
+    if functions is None:
         return 0, 0
     new, based = (int(functions[place] or 0) for place in (_NEW, _SET_BASE))
     word, number, kind = ctypes.c_void_p, ctypes.c_int, ctypes.py_object

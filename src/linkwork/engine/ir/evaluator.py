@@ -8,6 +8,7 @@ numbers, or values that are being traced (see ``trace.replay``). Other code that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableSequence, Sequence
+from functools import wraps
 from math import nan
 from typing import Any
 
@@ -130,32 +131,39 @@ class _Run:
             yield from reversed(up) if loop.walk == "down" else up
 
 
+def in_trace(method: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Of a function of a detail, operands and maybe rows: if an operand is being traced, this method of it writes the
+    instruction into that trace instead.
+    """
+
+    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def either(what: Any, operands: Sequence[Any], *kept: Kept | None) -> Any:
+            for x in operands:
+                if hasattr(x, method):
+                    return getattr(x, method)(what, operands)
+            return function(what, operands, *kept)
+
+        return either
+
+    return decorated
+
+
+@in_trace("called")
 def called(what: Any, operands: Sequence[Any]) -> Any:
-    """The results of other code, one list; for values that are being traced, a call in that trace."""
-    for x in operands:
-        if hasattr(x, "called"):
-            return x.called(what, operands)
+    """The results of other code, one list."""
     return what.evaluated(operands)
 
 
+@in_trace("repeated")
 def repeated(what: Repeat, operands: Sequence[Any], kept: Kept | None = None) -> Sequence[Any]:
-    """The final state of a repeat; for values that are being traced, that of a repeat in that trace."""
-    for x in operands:
-        if hasattr(x, "repeated"):
-            found: Sequence[Any] = x.repeated(what, operands)
-            return found
+    """The final state of a repeat."""
     state, given = list(operands[: what.state]), list(operands[what.state :])
     going: Any = 1.0
     for _ in range(what.most):
-        arrays: dict[str, Any] = {
-            "argument0": state,
-            "argument1": given,
-            "result0": [0.0] * what.state,
-            "result1": [0.0],
-        }
-        run(what.program, arrays, kept=kept)
-        state = [where_less(0.5, going, new, old) for new, old in zip(arrays["result0"], state, strict=True)]
-        going = where_less(0.5, going, arrays["result1"][0], 0.0)
+        new, (again,) = _results(what.program, [state, given], [what.state, 1], kept)
+        state = _where(going, new, state)
+        going = where_less(0.5, going, again, 0.0)
         if not np.any(np.less(0.5, going)):
             break
     else:
@@ -165,27 +173,19 @@ def repeated(what: Repeat, operands: Sequence[Any], kept: Kept | None = None) ->
                 left = left & np.equal(x, x)
             if np.any(left):
                 note_unsolved(what.name, what.most)
-            state = [where_less(0.5, going, nan, x) for x in state]
+            state = _where(going, [nan] * what.state, state)
     return state
 
 
+@in_trace("used")
 def used(what: Subroutine, operands: Sequence[Any], kept: Kept | None = None) -> Sequence[Any]:
-    """The results of a subroutine; for values that are being traced, those of one in that trace."""
-    for x in operands:
-        if hasattr(x, "used"):
-            found: Sequence[Any] = x.used(what, operands)
-            return found
-    results: list[Any] = [0.0] * what.state
-    run(what.program, {"argument0": list(operands), "result0": results}, kept=kept)
-    return results
+    """The results of a subroutine."""
+    return _results(what.program, [list(operands)], [what.state], kept)[0]
 
 
+@in_trace("kept")
 def keep(what: Keep, operands: Sequence[Any], kept: Kept) -> None:
-    """Keep a row, if some state has it; for values that are being traced, in that trace."""
-    for x in operands:
-        if hasattr(x, "kept"):
-            x.kept(what, operands)
-            return
+    """Keep a row, if some state has it."""
     if what.first:
         kept[what.rows] = []
     flag, *numbers = operands
@@ -193,44 +193,41 @@ def keep(what: Keep, operands: Sequence[Any], kept: Kept) -> None:
         kept[what.rows].append((flag, numbers))
 
 
+@in_trace("mapped")
 def mapped(what: Map, operands: Sequence[Any], kept: Kept) -> None:
     """Rows mapped from others."""
-    for x in operands:
-        if hasattr(x, "mapped"):
-            x.mapped(what, operands)
-            return
     if what.first:
         kept[what.target] = []
     for flag, numbers in kept[what.source]:
-        arrays: dict[str, Any] = {
-            "argument0": numbers,
-            "argument1": operands,
-            "result0": [0.0] * (1 + what.target.width),
-        }
-        run(what.program, arrays)
-        also, *made = arrays["result0"]
+        ((also, *made),) = _results(what.program, [numbers, operands], [1 + what.target.width])
         both = where_less(0.5, flag, where_less(0.5, also, 1.0, 0.0), 0.0)
         if np.any(np.less(0.5, both)):
             kept[what.target].append((both, made))
 
 
+@in_trace("folded")
 def folded(what: Fold, operands: Sequence[Any], kept: Kept) -> Sequence[Any]:
     """The state that all rows were folded into."""
-    for x in operands:
-        if hasattr(x, "folded"):
-            found: Sequence[Any] = x.folded(what, operands)
-            return found
     state, given = list(operands[: what.state]), list(operands[what.state :])
     for flag, numbers in kept[what.rows]:
-        arrays: dict[str, Any] = {
-            "argument0": state,
-            "argument1": given,
-            "argument2": numbers,
-            "result0": [0.0] * what.state,
-        }
-        run(what.program, arrays)
-        state = [where_less(0.5, flag, new, old) for new, old in zip(arrays["result0"], state, strict=True)]
+        (new,) = _results(what.program, [state, given, numbers], [what.state])
+        state = _where(flag, new, state)
     return state
+
+
+def _results(
+    program: Program, arguments: Sequence[Any], sizes: Sequence[int], kept: Kept | None = None
+) -> list[list[Any]]:
+    """The results, of so many numbers, of a program inside another."""
+    results: list[list[Any]] = [[0.0] * size for size in sizes]
+    arrays = {f"argument{k}": array for k, array in enumerate(arguments)}
+    run(program, arrays | {f"result{k}": array for k, array in enumerate(results)}, kept=kept)
+    return results
+
+
+def _where(flag: Any, new: Sequence[Any], old: Sequence[Any]) -> list[Any]:
+    """New numbers for the states whose flag is more than 0.5."""
+    return [where_less(0.5, flag, x, y) for x, y in zip(new, old, strict=True)]
 
 
 WITH_PROGRAM: dict[str, Callable[..., Any]] = {

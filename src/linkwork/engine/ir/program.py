@@ -45,7 +45,7 @@ to.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -273,14 +273,6 @@ def constants(program: Program, array: str) -> dict[int, float]:
             if type(value) is not int:
                 found[program.details[n].offset] = value
     return found
-
-
-def renamed(program: Program, names: Mapping[str, str]) -> Program:
-    """The program with other names for some of its arrays."""
-    for n, detail in enumerate(program.details):
-        if isinstance(detail, Address) and detail.array in names:
-            program.details[n] = detail._replace(array=names[detail.array])
-    return program
 
 
 WITHIN = ("repeat", "subroutine", "map", "fold")

@@ -10,7 +10,6 @@ a long chain over lanes and threads). ``planner`` is the one place that decides 
     straight_line           code without loops
     specialised, traced     of an algorithm for one model; of a text over arrays
     loops                   code with loops
-    stages                  a traced text, cut at calls in it
     chain                   links of straight-line code and code with loops, in one kernel
     permuted                code that wants numbers in another order
     one_state               one state in parallel

@@ -6,14 +6,13 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.engine.code import jit, loader
 from linkwork.engine.emit.call_frame import Called, CallFrame, Interface, Words
-from linkwork.engine.plans.task import Shape, Signature, Task, moved
+from linkwork.engine.plans.task import Signature, Task, moved
 from linkwork.engine.run.entries import Entry, Serve, fit, serving
 from linkwork.engine.run.memory import address, aligned, empty, scratch
 from linkwork.engine.run.threads import Pace
@@ -53,10 +52,8 @@ class Plan(ABC):
         """Whether its code needs no compilation."""
         return False
 
-    def entry(self, rows: bool = False) -> Entry | None:
-        """A new entry for the builtins, without code, whose arrays have the shapes of the task's, or are plain ``rows``
-        of numbers; None if not supported.
-        """
+    def entry(self) -> Entry | None:
+        """A new entry for the builtins, without code; None if not supported."""
         return None
 
     def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
@@ -66,10 +63,6 @@ class Plan(ABC):
     def form(self, states: int) -> str:
         """How so many states are served: "one", a "batch", or "many" of them, which want threads."""
         return "one" if states == 1 else "batch"
-
-    def answer(self, out: Any, *arguments: Any) -> Any:
-        """Python's result for plain arrays that the builtins do not serve; None if not supported."""
-        return None
 
     def served(self, *forms: str) -> Serve | None:
         """A function (out, arguments...) that serves plain arrays, for one state or a batch, and returns None for
@@ -348,13 +341,11 @@ class Compiled(Plan):
 
     # By the builtins
 
-    def entry(self, rows: bool = False) -> Entry | None:
+    def entry(self) -> Entry | None:
         task = self.task
-        arguments: Sequence[Shape] = [(n,) for n in task.arguments] if rows else task.argument_shapes
-        results: Sequence[Shape] = [(n,) for n in task.results] if rows else task.shapes
-        if self.task.over_time or not fit(arguments, results):
+        if task.over_time or not fit(task.argument_shapes, task.shapes):
             return None
-        return Entry(arguments, results, self.busy, self.pace.limits)
+        return Entry(task.argument_shapes, task.shapes, self.busy, self.pace.limits)
 
     def form(self, states: int) -> str:
         return "many" if self.pace.wants_threads(states) else super().form(states)

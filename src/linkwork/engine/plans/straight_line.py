@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from linkwork.engine.run.entries import Entry
 
 
+_STORED = 2
+"""Instructions for each number of a result of a batch, which is checked, transposed and stored."""
+
+
 class Source(ABC):
     """What straight-line code is made from: its programs, traced when they are first needed, and its call frame.
 
@@ -123,7 +127,8 @@ class StraightLine(Compiled):
         looped = self.looped()
         if looped.is_kept:
             return looped
-        return self if within("straight_in_batches", len(self.program.root.order)) else looped
+        length = len(self.program.root.order) + _STORED * sum(self.task.results)
+        return self if within("straight_in_batches", length) else looped
 
     @property
     def is_kept(self) -> bool:

@@ -118,18 +118,6 @@ class Entry:
         self._kept.append(other)
         ENTRY.put(self.words, {"next": address(other.words)})
 
-    def told(self, form: str) -> tuple[dict[str, int], list[int], list[int]]:
-        """For other code that calls that of a form: its address, that of its words and of the number of states there
-        (or 0), by name; and the position of each array in these words, and of the stride between its states (or 0).
-        """
-        head, arrays = self.words[: len(ENTRY.words)], self.words[len(ENTRY.words) :].reshape(-1, len(ARRAY.words))
-        code, words, states = (int(head[k]) for k in ENTRY.indices([form, f"{form}_words", "states_at"]))
-        numbers, strides = (arrays[:, k] for k in ARRAY.indices([f"{form}_at", "stride_at"]))
-        batch = form == "batch"
-        own = {"code": code, "words": words, "states": words + 8 * states if batch else 0}
-        apart = [words + 8 * int(k) if batch and n < self.arguments else 0 for n, k in enumerate(strides)]
-        return own, [words + 8 * int(k) for k in numbers], apart
-
     def add_many(self, code: int, words: Words, *kept: object) -> None:
         """Code for batches that want threads: the words of a ``PIECES``, which in a call get those for a "batch"."""
         self._kept += [words, kept]

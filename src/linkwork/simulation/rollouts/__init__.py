@@ -19,7 +19,6 @@ recorded states.
     chained_steps   a chain of kernels, for large robots
 """
 
-from linkwork.simulation.rollouts.result import Rollout
-from linkwork.simulation.rollouts.rollout import rollout
+from linkwork.late import late
 
-__all__ = ["Rollout", "rollout"]
+__getattr__, __dir__, __all__ = late(__name__, __file__)

@@ -14,9 +14,9 @@ from linkwork.arguments import all_finite, choice, finite_array, memory_for, swi
 from linkwork.batches import is_plain
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, as_batch
-from linkwork.dynamics.varied import as_parameters
 from linkwork.engine.mode import current_form
 from linkwork.errors import ArgumentError
+from linkwork.late import LateFunction
 from linkwork.memory import fits_memory
 from linkwork.model.all_contacts import Contacts
 from linkwork.model.constraints import Constraint
@@ -35,6 +35,8 @@ from linkwork.simulation.parts import (
 )
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.step_arguments import check_small, step_of
+
+as_parameters = LateFunction("linkwork.dynamics.varied:as_parameters")
 
 
 class Asked(NamedTuple):
@@ -68,7 +70,11 @@ def asked_of(
         contacts=contacts,
     )  # fmt: skip
     check_small(step)
-    varied = as_parameters(model, {name: value for name, value in data.items() if value is not None})
+    varied = (
+        {}
+        if all(value is None for value in data.values())
+        else as_parameters(model, {name: value for name, value in data.items() if value is not None})
+    )
     if varied:
         step = replace(step, varied=tuple(varied))
     own = {

@@ -13,7 +13,7 @@ and two join them, a column at a time: columns of A and of B.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +21,13 @@ import numpy as np
 
 from linkwork.algorithms import STEP_PARTS, linearising, step_forces
 from linkwork.compiled.tracing import Shape
-from linkwork.dynamics.constrained_derivatives import is_chained, moving_numbers, rows_held
+from linkwork.dynamics.constrained_derivatives import is_chained, moving_numbers, over_columns, rows_held
 from linkwork.dynamics.constraint_solvers import TracedSolver
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import HeldBy, held_by, loads_of
 from linkwork.dynamics.held_derivatives import around_constraints, seen_frames, sizes_of
 from linkwork.dynamics.operational import force_responses, operational_inertia_inverse
 from linkwork.dynamics.traced import traced_call
-from linkwork.engine.code import fingerprint
 from linkwork.engine.plans import Plan, Task, TracedTask, plan_for
 from linkwork.model.rotors import with_rotors
 from linkwork.simulation.rollouts.driven_steps import moved
@@ -38,11 +37,7 @@ from linkwork.spatial.small_matrices import transposed
 
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
-    from linkwork.engine.ir.program import Program
     from linkwork.engine.plans.chain import Columns
-
-_SHARED = ("K", "C", "R", "system", "E", "dt")
-"""What all columns share; the last is an argument of the step, the others are found by the first kernel."""
 
 
 def is_a_chain(step: Step) -> bool:
@@ -78,12 +73,12 @@ def _chain(held: HeldBy, arguments: Mapping[str, Shape], task: TracedTask) -> Pl
     algorithm = linearising([*(name for name in names if name in STEP_PARTS), "tau", "f_ext"])
     loads, *found, c, forces = range(len(names), len(names) + len(around.result_shapes))
     tree = [loads if name == "f_ext" else names.index(name) for name, _ in algorithm.arguments]
-    shared, A0 = [*found, names.index("dt")], forces + 1
+    dt, A0 = names.index("dt"), forces + 1
     links = [
         Link(around.straight(), range(len(names))),
         Link(plan_for(Task(algorithm, held.model)), tree),
-        Link(_joining(held, around, 2 * nv), [*shared, A0, c, forces]),
-        Link(_joining(held, around, nv), [*shared, A0 + 1]),
+        Link(_joining(held, around, 2 * nv), [*found, c, forces, dt, A0]),
+        Link(_joining(held, around, nv), [*found, dt, A0 + 1]),
     ]
     return Chain(task, links, [A0 + 2, A0 + 3])
 
@@ -110,50 +105,28 @@ def _around(held: HeldBy, arguments: Mapping[str, Shape]) -> CompiledFunction:
         forces = np.concatenate([along.forces_q, 0.0 * along.forces_q], axis=-1)
         return loads, around.K, around.C, around.R, around.system, E, c, forces
 
-    results = [(len(model.bodies), 6), *_shapes_shared(held)[:-1], (r, 2 * nv), (several, 2 * nv)]
+    results = [(len(model.bodies), 6), *_shapes_shared(held), (r, 2 * nv), (several, 2 * nv)]
     return law("around_linearised_step", text, arguments, results, model, held.frames, held.kinds)
 
 
 def _joining(held: HeldBy, around: CompiledFunction, columns: int) -> Columns:
     """Columns of A, which have a part of the constraints' own, or of B, from those under constant constraint forces."""
-    from linkwork.engine.plans.chain import Columns
-
-    nv, name, shared = held.model.nv, "joined_step", _shapes_shared(held)
+    nv, shared, solver = held.model.nv, _shapes_shared(held), TracedSolver(held.name, 0.0)
     own = [rows_held(held), moving_numbers(held)] if columns > nv else []
-    rows = [2 * nv, *own]
-    solver = TracedSolver(held.name, 0.0)
 
-    def text(x: Any, c: Any = None, forces: Any = None, **given: Any) -> Any:
-        K, C, R, system, E, dt = (given[each] for each in _SHARED)
+    def text(K: Any, C: Any, R: Any, system: Any, E: Any, *others: Any) -> Any:
+        *own, dt, x = others
         rates = (K @ x[nv:]) * (1.0 / dt)
-        (ds,) = solver.columns(system, [rates if c is None else rates + c])
+        (ds,) = solver.columns(system, [rates + own[0] if own else rates])
         pull = -(transposed(C) @ ds)
-        change = dt * (transposed(R) @ (pull if forces is None else forces + pull))
+        change = dt * (transposed(R) @ (own[1] + pull if own else pull))
         return np.concatenate([x[:nv] + E @ (dt * change), x[nv:] + change], axis=-2)
 
-    def traced() -> Program:
-        return _traced(name, text, shared, rows, around)
-
-    digest = fingerprint.of_model(held.model, held.frames)
-    what = (held.kinds, list(around.shapes.items()), columns)
-    identity = None if digest is None else fingerprint.key(name, digest, *what)
-    return Columns(traced, columns, [(2 * nv, columns)], range(len(shared)), identity)
-
-
-def _traced(
-    name: str, text: Callable[..., Any], shared: Sequence[Shape], rows: Sequence[int], around: CompiledFunction
-) -> Program:
-    """The program of a column, which knows the constants among the results of the first kernel."""
-    from linkwork.compiled.tracing import trace
-    from linkwork.engine.ir.program import constants
-    from linkwork.engine.trace.replay import expanded
-
-    own = dict(zip(("x", "c", "forces"), ((n, 1) for n in rows), strict=False))
-    program, _, _ = trace(name, text, {**dict(zip(_SHARED, shared, strict=True)), **own})
-    known = {f"argument{n}": constants(around.program, f"result{n + 1}") for n in range(len(shared) - 1)}
-    return expanded(program, known)
+    shapes, known = [*shared, *((n, 1) for n in own), (), (2 * nv, 1)], len(shared) + len(own)
+    alike, what = [*range(len(shared)), known], list(around.shapes.items())
+    return over_columns(held, around, "joined_step", text, shapes, alike, [(2 * nv, columns)], known, what)
 
 
 def _shapes_shared(held: HeldBy) -> list[Shape]:
     r, several, nv = rows_held(held), moving_numbers(held), held.model.nv
-    return [(r, nv), (r, several), (several, nv), (r * (r + 1) // 2,), (nv, nv), ()]
+    return [(r, nv), (r, several), (several, nv), (r * (r + 1) // 2,), (nv, nv)]

@@ -12,18 +12,20 @@ import numpy as np
 from linkwork.algorithms import STEP_PARTS, Algorithm, stepping
 from linkwork.compiled.tracing import Shape
 from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.diagnosis import diagnose
 from linkwork.engine.function import function
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Plan
 from linkwork.engine.rollout import records, run_over_time
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import TracingError
+from linkwork.late import LateFunction
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import allocated
-from linkwork.simulation.rollouts import held_steps
 from linkwork.simulation.rollouts.steps import RECORDED, held_by_python, plain, size_of_sums, step_plan
 from linkwork.simulation.step import Step
+
+contact_steps = LateFunction("linkwork.simulation.rollouts.held_steps:advance")
+diagnose = LateFunction("linkwork.dynamics.diagnosis:diagnose")
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ class Job:
     def go(self, state: Sequence[Array], into: Sequence[Array], first: int, steps: int, threads: int) -> int:
         """Advance ``steps`` steps from step ``first``; returns the status of the time loop."""
         if held_by_python(self.step):
-            return held_steps.advance(self, state, into, first, steps)
+            return contact_steps(self, state, into, first, steps)
         given = []
         for name in self._names:
             part = self.parts[name]

@@ -249,7 +249,7 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
     code that serves such steps, if there is any.
     """
     step, nv = job.step, job.model.nv
-    if plain(step) and not within("linearised_whole", nv):
+    if plain(step):
         return _by_loops(job, into)
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
     constrained = bool(step.constraints and not step.proximal)
@@ -271,7 +271,10 @@ def _kernel(
 ) -> CompiledFunction:
     """The code of a text over q, v, tau and the other arguments of the step."""
     model, name = job.model, f"linearise of {job.model.name!r}"
-    memo, key = model._memo.derived, fingerprint.key("linearise", list(shapes.items()), job.step.digests)
+    memo, key = (
+        model._memo.derived,
+        fingerprint.key("linearise", *map(list, (shapes.items(), direction)), job.step.digests),
+    )
     if key not in memo:
         whole = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **shapes, **direction}
         try:
@@ -356,7 +359,7 @@ def _by_columns(job: Job, shapes: Mapping[str, Shape]) -> tuple[Array, Array]:
 
 
 def _by_loops(job: Job, into: Two | None) -> tuple[Array, Array, Code | None]:
-    """A and B of a step without a law, by one algorithm, whose code may have loops."""
+    """A and B of a plain step, by one algorithm, whose code may have loops."""
     model, table = job.model, job.model._memo.quick
     algorithm = linearising([*(name for name in job.parts if name in STEP_PARTS), "tau"])
     given = {"q": job.q, "v": job.v, "tau": np.zeros((1, model.nv)), **{k: x[:, 0] for k, x in job.parts.items()}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,13 +12,20 @@ from linkwork.algorithms import step_forces, stepping
 from linkwork.arguments import finite_array, is_integer
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.spaces import SPACES
-from linkwork.engine.trace.interpreter import interpret
 from linkwork.errors import ArgumentError, shown
-from linkwork.simulation.rollouts import held_steps
-from linkwork.simulation.rollouts.gradients import Gradients, as_weights, pulled_back
+from linkwork.late import LateFunction
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.steps import answer_plan, held_by_python, plain, size_of_sums
-from linkwork.simulation.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from linkwork.simulation.rollouts.gradients import Gradients
+    from linkwork.simulation.trajectory import Trajectory
+
+as_weights = LateFunction("linkwork.simulation.rollouts.gradients:as_weights")
+made_trajectory = LateFunction("linkwork.simulation.trajectory:Trajectory")
+pulled_back = LateFunction("linkwork.simulation.rollouts.gradients:pulled_back")
+answers = LateFunction("linkwork.simulation.rollouts.held_steps:answers")
+interpret = LateFunction("linkwork.engine.trace.interpreter:interpret")
 
 
 class _States(NamedTuple):
@@ -93,7 +100,8 @@ class Rollout(_States):
         flat = int(np.ravel_multi_index([int(i) % n for i, n in zip(which, batch, strict=True)], batch)) if batch else 0
         q, v = self.q[which].copy(), self.v[which].copy()
         a, tau, wrenches = _answers(self._job, flat, q, v, None if self._tau is None else self._tau[flat])
-        return Trajectory(self._job.model, self.t.copy(), q, v, a, tau, wrenches)
+        found: Trajectory = made_trajectory(self._job.model, self.t.copy(), q, v, a, tau, wrenches)
+        return found
 
     def pullback(
         self,
@@ -164,7 +172,7 @@ def _answers(job: Job, trajectory: int, q: Array, v: Array, held: Array | None) 
     if held is not None:
         rows["tau"] = held
     if held_by_python(job.step):
-        return held_steps.answers(job, rows, q, v)
+        return answers(job, rows, q, v)
     if not plain(job.step):
         sums = np.zeros((states, size_of_sums(job.step)))
         sums[:, 0] = steps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,21 +16,28 @@ from linkwork.dynamics.call import stepping
 from linkwork.engine.rollout import records
 from linkwork.engine.run.threads import get_threads
 from linkwork.errors import ArgumentError, SimulationError, shown
+from linkwork.late import LateFunction
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import check_not_traced, warn_of_range, warn_of_speed
-from linkwork.simulation.contact_steps import warn_of_depth
 from linkwork.simulation.coupled import check_within_limits
 from linkwork.simulation.laws import Parameters
-from linkwork.simulation.off_constraints import warn_of_errors
 from linkwork.simulation.rollouts.asked import asked_again
-from linkwork.simulation.rollouts.by_hand import ByHand, Policy
-from linkwork.simulation.rollouts.divergence import cut_off, explained
-from linkwork.simulation.rollouts.executors import spread
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.result import Rollout
 from linkwork.simulation.rollouts.steps import apart
+
+if TYPE_CHECKING:
+    from linkwork.simulation.rollouts.by_hand import ByHand, Policy
+
+# what most rollouts do not need
+host_loop = LateFunction("linkwork.simulation.rollouts.by_hand:ByHand")
+cut_off = LateFunction("linkwork.simulation.rollouts.divergence:cut_off")
+explained = LateFunction("linkwork.simulation.rollouts.divergence:explained")
+spread = LateFunction("linkwork.simulation.rollouts.executors:spread")
+warn_of_depth = LateFunction("linkwork.simulation.penetrations:warn_of_depth")
+warn_of_errors = LateFunction("linkwork.simulation.off_constraints:warn_of_errors")
 
 
 def rollout(
@@ -206,7 +213,7 @@ def rollout(
     into = reused if reused is not None and keeps else job.buffers()
     if out is not None:
         job = job.apart_from(into)
-    by_hand = ByHand(job, batch, policy, held, apart(step)) if policy is not None or apart(step) else None
+    by_hand = host_loop(job, batch, policy, held, apart(step)) if policy is not None or apart(step) else None
     with stepping():
         if executor is not None and by_hand is None:
             status = spread(job, into, executor, size)
@@ -232,8 +239,8 @@ def rollout(
 
 def _check_start(job: Job) -> None:
     """Check that the initial states are within limits, and warn of violated constraints and deep penetrations."""
-    step, where = job.step, 4
-    if job.steps > 1:
+    step, where = job.step, 5
+    if job.steps > 1 and step.constraints:
         soft = step.contacts is not None
         warn_of_errors(job.model, job.q, step.constraints, None if soft else step.stabilisation, where)
     if step.contacts is not None:

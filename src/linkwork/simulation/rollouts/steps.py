@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from linkwork.compiled.tracing import Shape, trace
-from linkwork.dynamics.varied import often
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import Plan, TracedTask, looped, plan_for_trace
 from linkwork.engine.trace.isomorphic import branches_of
+from linkwork.late import LateFunction
 from linkwork.simulation.step import Step
+
+often = LateFunction("linkwork.dynamics.varied:often")
 
 RECORDED = 2
 """The number of arrays of the state that are recorded: q and v."""
@@ -75,7 +77,7 @@ def _plan(
         return trace(name, text, arguments, isomorphic)[0]
 
     places = {name: f"argument{k}" for k, name in enumerate(arguments)}
-    usual = {places[name]: own for name, own in often(model, arguments).items()}
+    usual = {places[name]: own for name, own in (often(model, arguments) if step.varied else {}).items()}
     branches = branches_of(model, program)
     identity = None if step.has_loops else key  # what is called is known from the trace alone
     task = TracedTask(program, list(arguments.values()), results, identity, None, over_time, RECORDED, usual, branches)

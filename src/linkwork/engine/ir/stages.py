@@ -1,4 +1,4 @@
-"""A traced program with calls in it, cut into stages: straight-line code alternates with the calls.
+"""A program with calls of other code in it, cut into stages: straight-line code alternates with the calls.
 
 The level of a call is the length of the longest chain of dependent calls that ends with it. Stage k computes the
 arguments of the calls of level k + 1; then these are made. Everything is computed as late as possible, and values that
@@ -20,8 +20,8 @@ class Stage:
     """Straight-line code, and the calls that follow it.
 
     The available arrays: the arguments, what earlier stages carried, and all results of all calls so far. Its program
-    takes some of these; it returns what it carries on, and arguments of its calls; that of the last stage returns
-    results.
+    takes some of these; it returns what it carries on, and arguments of its calls, one after the other; that of the
+    last stage returns results.
     """
 
     program: Program
@@ -30,8 +30,6 @@ class Stage:
     carried: list[int] = field(default_factory=list)
     """Values of the whole program that are in the array it gives."""
     calls: list[int] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    """Of the program's results."""
 
 
 def stages_of(program: Program, arguments: int, results: int) -> list[Stage]:
@@ -88,7 +86,7 @@ class _Builder:
     """Writes the program of one stage, instructions as they are first needed."""
 
     def __init__(self, program: Program, at: int, arguments: int, carried: Sequence[int], calls: Sequence[int]) -> None:
-        self.whole = program
+        self.whole, self.results = program, 0
         self.stage = Stage(Program(), [] if at else list(range(arguments)))
         self.numbers: dict[int, Operand] = {}
         self.carried = {n: (arguments, k) for k, n in enumerate(carried)}
@@ -121,30 +119,30 @@ class _Builder:
     def _comes_in(self, n: int) -> bool:
         return n in self.carried or self.whole.operations[n] in ("load", "part")
 
-    def _source(self, n: int) -> tuple[int, int]:
-        """The array that a number comes in, by its number, and its place there."""
-        operation, detail = self.whole.operations[n], self.whole.details[n]
+    def _source(self, x: int) -> tuple[int, int]:
+        """The array that a number comes in by, and its place there."""
+        operation, detail = self.whole.operations[x], self.whole.details[x]
         if operation == "load":
             return int(detail.array.removeprefix("argument")), detail.offset
-        return self.parts[self.whole.operands[n][0]][detail] if operation == "part" else self.carried[n]
+        return self.parts[self.whole.operands[x][0]][detail] if operation == "part" else self.carried[x]
 
     def _written(self, n: int) -> int:
         program = self.stage.program
         if self._comes_in(n):
-            source = self._source(n)
-            if source[0] not in self.stage.inputs:
-                self.stage.inputs.append(source[0])
-            place = Address(f"argument{self.stage.inputs.index(source[0])}", source[1])
+            array, k = self._source(n)
+            if array not in self.stage.inputs:
+                self.stage.inputs.append(array)
+            place = Address(f"argument{self.stage.inputs.index(array)}", k)
             return program.instruction(program.root, "load", (), place)
         operands = tuple(self.numbers[x] if type(x) is int else x for x in self.whole.operands[n])
         return program.instruction(program.root, self.whole.operations[n], operands, self.whole.details[n])
 
     def _store(self, values: Sequence[Operand]) -> None:
-        """Have the program compute an array."""
-        program, number = self.stage.program, len(self.stage.sizes)
-        self.stage.sizes.append(len(values))
+        """Have the program compute its next result."""
+        program = self.stage.program
         for k, value in enumerate(values):
-            program.instruction(program.root, "store", (self.value(value),), Address(f"result{number}", k))
+            program.instruction(program.root, "store", (self.value(value),), Address(f"result{self.results}", k))
+        self.results += 1
 
     def go_on(self, carried: list[int], calls: list[int]) -> None:
         self.stage.carried, self.stage.calls = carried, calls
@@ -160,6 +158,5 @@ class _Builder:
             if self.whole.operations[n] == "store":
                 address = self.whole.details[n]
                 results[address.array][address.offset] = self.whole.operands[n][0]
-        self._store([])
         for numbers in results.values():
             self._store([numbers[i] for i in range(len(numbers))])

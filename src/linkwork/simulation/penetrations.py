@@ -1,0 +1,58 @@
+"""Shapes that overlap when a motion begins."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from linkwork.dynamics.contact.law import touching
+from linkwork.engine.mode import interpreted
+from linkwork.errors import LinkworkWarning
+from linkwork.model.all_contacts import Contacts
+from linkwork.model.contacts import Box, Capsule, Cylinder, Ellipsoid, Sphere
+from linkwork.model.model import Model
+
+_DEEP = 0.5
+"""The fraction of a shape's size by which it may overlap initially without a warning."""
+_LOOKS = 3
+"""The number of motions of a model that are checked: the check takes longer than a short motion."""
+
+
+def warn_of_depth(model: Model, q: Any, contacts: Contacts, above: int = 3) -> None:
+    """Warn if shapes overlap deeply in the initial states (n, nq) of a motion, with the line of the call ``above``
+    frames up.
+    """
+    if not len(contacts) or not len(q):
+        return
+    kept = touching(model, contacts)
+    if kept.begun >= _LOOKS:
+        return
+    kept.begun += 1
+    with nullcontext() if kept.has_loops else interpreted():  # the motion needs that code, too
+        _, distances = kept.points_law(q)
+    sizes = np.array([_DEEP * _size(one.shape) for one in contacts for _ in range(one.points)])
+    over = -distances / sizes
+    state, point = (int(i) for i in np.unravel_index(int(over.argmax()), over.shape))
+    if over[state, point] > 1.0:
+        which = [one for one in contacts for _ in range(one.points)][point]
+        called = which.name or f"{which.frame} and {which.on}"
+        warnings.warn(
+            f"the motion begins with a deep penetration: {called} overlap by {-distances[state, point]:.3g} m"
+            f"{f' in state {state}' if len(q) > 1 else ''}, and will be thrown apart",
+            LinkworkWarning,
+            stacklevel=above,
+        )
+
+
+def _size(shape: object) -> float:
+    """The size of a shape (m): its smallest dimension."""
+    if isinstance(shape, Sphere | Capsule):
+        return shape.radius
+    if isinstance(shape, Cylinder):
+        return min(shape.radius, shape.half_length)
+    if isinstance(shape, Box):
+        return min(shape.half_sides)
+    return min(shape.half_axes) if isinstance(shape, Ellipsoid) else 0.05
