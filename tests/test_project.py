@@ -16,7 +16,7 @@ import linkwork as lw
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("linkwork", "linkwork_lab")
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / "src" / package).rglob("*.py"))
-ROOMS = sorted(path.parent for path in (ROOT / "src" / "linkwork").glob("*/**/__init__.py"))
+ROOMS = sorted(path.parent for path in SOURCES if path.name == "__init__.py" and path.parent.name != "linkwork")
 OURS = [
     path
     for pattern in (
@@ -112,6 +112,18 @@ def test_a_package_lists_its_modules(room: Path) -> None:
     assert sorted(listed) == sorted(modules - {"__init__"})
     if room.parent.name == "engine":
         assert "Comes in: " in text and "Goes out: " in text
+
+
+def test_a_file_that_is_named_exists() -> None:
+    files = [f"/{path.relative_to(ROOT).as_posix()}" for path in OURS]
+    missing = {
+        f"{path.name}: {name}"
+        for path in OURS
+        if path.name != "CHANGELOG.md"
+        for name in re.findall(r"`((?:\w+/)+\w+\.(?:py|md))`", path.read_text(encoding="utf-8"))
+        if not any(file.endswith(f"/{name}") for file in files)
+    }
+    assert missing == set()
 
 
 def test_every_dependency_has_its_reason() -> None:
