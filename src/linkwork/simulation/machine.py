@@ -19,6 +19,7 @@ from linkwork.dynamics.arguments import Array
 from linkwork.engine.ir.program import Program
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Plan, TracedTask, code_for_trace, looped
+from linkwork.engine.plans.costs import within
 from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.rollout import run_over_time
 from linkwork.engine.trace.isomorphic import branches_of
@@ -28,8 +29,6 @@ from linkwork.simulation.scene import NEXT, NOW, RECORDED, Scene, spaces_of
 from linkwork.simulation.stages import Stages, ask
 from linkwork.simulation.step import Step
 
-_FEW = 12
-"""Bodies up to which composite bodies take no longer than articulated ones."""
 WORTH = 200
 """Steps per body, over all runs together, from which on code is compiled, which takes as long as some thousands of
 steps in Python; in one run if there are friction or stops, since a run must not depend on those before it then, and a
@@ -94,7 +93,7 @@ class _Text:
         # a step that may be held by stops or friction computes the mass matrix once, for that and for its
         # accelerations; it is dearer than articulated bodies for larger robots
         once = step.joints and not step.several and step.contacts is None and not step.in_loops
-        method = "composite_body" if once and len(step.model.bodies) <= _FEW else "articulated_body"
+        method = "composite_body" if once and within("mass_matrix_once", step.model) else "articulated_body"
         leaves = _loops(self.of) == "outside"
         return step.plant(dt, own, source=source, load=step.load, method=method, leaves_stops=leaves)
 

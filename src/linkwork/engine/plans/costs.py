@@ -103,6 +103,12 @@ COSTS = {
         "2 points compiled 0.97 s, 2.25 µs; LAPACK 0.83 s, 17.9 µs | 4 points compiled 2.2 s, 4.82 µs; LAPACK 1.2 "
         "s, 24.6 µs | 6 points compiled 5.9 s, 11.7 µs; LAPACK 2.7 s, 36.3 µs",
     ),
+    "mass_matrix_once": Cost(
+        12,
+        "bodies",
+        "a simulated step with stops by one mass matrix; by articulated bodies and the mass matrix where it is held",
+        "not measured: composite bodies take no longer than articulated ones",
+    ),
     "derived_whole": Cost(
         9,
         "degrees of freedom",

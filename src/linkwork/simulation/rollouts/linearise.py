@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import inf
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ from linkwork.simulation.rollouts.driven_steps import by_recursion
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.pushed_steps import along, by_pushing
 from linkwork.simulation.rollouts.steps import plain
+from linkwork.simulation.step import Step
 from linkwork.unsolved import unsolved
 
 _MANY = 4096
@@ -114,20 +116,17 @@ def linearise(
     """
     check_model(model)
     length = dt if type(dt) is float and 0.0 < dt < inf else seconds("dt", dt)
-    own = torque is None and contacts is None and parameters is None and inertias is armature is placements is None
-    own = own and not joint_limits and integrator == "semi_implicit_euler" and friction_law == "smoothed"
     known = None
-    if own:
-        undriven = q_target is None and v_target is None and kp is kd is f_ext is None
-        drives = None if undriven else (q_target, kp, v_target, kd, f_ext)
+    if joint_limits is False and integrator == "semi_implicit_euler" and friction_law == "smoothed":
+        others, drives = (
+            (torque, contacts, parameters, inertias, armature, placements),
+            (q_target, kp, v_target, kd, f_ext),
+        )
         switches, settings = (damping, friction, springs, effort_limits), (constraints, stabilisation, proximal)
-        known = _known(model, tau is None, length, switches, settings, drives)
-    if known is not None and (served := known[0].get(known[1])) is not None:
-        answer = served(out, q, v, tau, length, known[2])
-        if answer is None:
-            answer = served(out, *all_converted((q, v, tau), out), length, known[2])
-        if answer is not None:
-            return Linearised._make(answer)
+        known = _known(model, tau is None, length, switches, settings, drives, others)
+    answer = None if known is None else _recalled(known, out, q, v, tau, length)
+    if answer is not None:
+        return Linearised._make(answer)
     check_not_traced("lw.linearise", q, v, tau)
     given = {
         "q_target": q_target, "kp": kp, "v_target": v_target, "kd": kd, "damping": damping, "friction": friction,
@@ -148,13 +147,30 @@ def linearise(
         memo, key, drive = known
         if not (without_effort(model) and (drive or forces is not None)):
             memo[key] = _Served(asked.job, *code)
-    if out is not None and into is not None:
-        for target, found in zip(into, (A, B), strict=True):
-            if found is not target and not np.may_share_memory(found, target):
-                target[...] = found
-        return Linearised(*out)
-    A, B = map(np.ascontiguousarray, (A, B))  # the layout that out= requires
-    return Linearised(A.reshape((*asked.batch, *A.shape[1:])), B.reshape((*asked.batch, *B.shape[1:])))
+    return Linearised(*(_shaped(asked, A, B) if out is None or into is None else _written(out, into, (A, B))))
+
+
+def _shaped(asked: Asked, *found: Array) -> list[Array]:
+    """New arrays with the leading axes of the batch, in the layout that ``out`` requires."""
+    return [np.ascontiguousarray(array).reshape((*asked.batch, *array.shape[1:])) for array in found]
+
+
+def _written(out: Two, into: Two, found: Two) -> Two:
+    """``out``, with these arrays written to it."""
+    for target, array in zip(into, found, strict=True):
+        if array is not target and not np.may_share_memory(array, target):
+            target[...] = array
+    return out
+
+
+def _recalled(known: _Known, out: Any, q: Any, v: Any, tau: Any, dt: float) -> Any:
+    """The result by code of an earlier call; None if there is none, or if it cannot take these arrays."""
+    memo, key, drive = known
+    served = memo.get(key)
+    if served is None:
+        return None
+    answer = served(out, q, v, tau, dt, drive)
+    return served(out, *all_converted((q, v, tau), out), dt, drive) if answer is None else answer
 
 
 def _into(out: Any, asked: Asked, values: Mapping[str, Any]) -> Two:
@@ -208,24 +224,31 @@ def _known(
     dt: float,
     switches: tuple[Any, ...],
     settings: tuple[Any, ...],
-    drives: tuple[Any, ...] | None,
+    drives: tuple[Any, ...],
+    others: tuple[Any, ...],
 ) -> _Known | None:
     """Such a step; None for others."""
     constraints, stabilisation, proximal = settings
+    if any(map(_given_at_all, others)) or not _BOOLS.issuperset(map(type, switches)):
+        return None
     drive: Mapping[str, Array] | None = _NOTHING
-    if drives is not None:
+    if any(map(_given_at_all, drives)):
         drive = _rows(model, {name: x for name, x in zip(_DRIVES, drives, strict=True) if x is not None})
-    if drive is None or not _BOOLS.issuperset(map(type, switches)) or type(proximal) is not float or proximal:
+    if drive is None or type(proximal) is not float or proximal:
         return None
     key = ("linearise", undriven, switches, *drive)
     if constraints is None and not model.constraints:
         return (model._memo.derived, key, drive) if stabilisation is None else None
-    if not (constraints is None or isinstance(constraints, (list, tuple, Constraint))):
+    if not isinstance(constraints, (NoneType, list, tuple, Constraint)) or type(stabilisation) not in (NoneType, float):
         return None
-    if not (stabilisation is None or (type(stabilisation) is float and constraints)):
+    if not constraints and stabilisation is not None:
         return None
     memo = held_by(model, constraints).quick if constraints else model._memo.derived
     return memo, (*key, stabilisation, dt), drive  # the time step is a constant in the code that stabilises
+
+
+def _given_at_all(value: Any) -> bool:
+    return value is not None
 
 
 def _rows(model: Model, given: Mapping[str, Any]) -> dict[str, Array] | None:
@@ -252,18 +275,24 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
     if plain(step):
         return _by_loops(job, into)
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
-    constrained = bool(step.constraints and not step.proximal)
-    held = not (step.joints or step.several or step.varied) and step.contacts is None
     small = within("derived_whole" if step.constraints else "linearised_whole", nv)
-    if constrained and held and not small and current_form() == "auto" and is_a_chain(step):
+    smooth = _is_smooth(step)
+    if smooth and not small and current_form() == "auto" and is_a_chain(step):
         return _by_chain(job, shapes, into)
-    if step.has_loops or step.varied or not (small or step.joints or step.several or step.contacts is not None):
+    whole = small or step.joints or step.several or step.contacts is not None
+    if step.has_loops or step.varied or not whole:
         return *_by_columns(job, shapes), None
-    text = by_recursion if held and (constrained or not step.constraints) else by_pushing
+    text = by_recursion if smooth else by_pushing
     kernel, given = _kernel(job, text(step, shapes), shapes), _given(job, shapes)
     rows = [array if len(array) == len(job) else array[0] for array in given.values()]
     A, B = _leaves(job, kernel, [job.q, job.v, *rows], into)
     return A, B, _code(kernel)
+
+
+def _is_smooth(step: Step) -> bool:
+    """Whether the step is a recursion and the solution of linear equations, whose derivatives are known."""
+    searches = step.joints or step.contacts is not None or (step.constraints and step.proximal)
+    return not (searches or step.several or step.varied)
 
 
 def _kernel(
