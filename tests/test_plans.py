@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.carrying import carried
 from linkwork.engine.function import function
 from linkwork.engine.ir.layout import WIDTHS
-from linkwork.engine.ir.program import text
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Task, form_of, looped, plan_for
 from linkwork.engine.plans.loops import BodyLoops, Looped
@@ -34,8 +32,6 @@ from linkwork.model import Model
 from linkwork.model.tree import depth_first
 from linkwork_lab.studies import ORIGINAL
 from strategies import Array, pool, state_of
-
-ROOT = Path(__file__).parent.parent
 
 
 def comb(length: int) -> Model:
@@ -236,20 +232,6 @@ def test_a_plan_is_made_once_and_kept_with_its_model_alone() -> None:
     lw.energy(model, s.q, s.v)
     assert ("energy" in model._memo.quick) is builtin.available()
     assert "_own_memo" not in pickle.loads(pickle.dumps(model)).__dict__
-
-
-# The page
-
-
-def test_a_row_of_what_is_handed_on_is_used_again_when_all_children_have_read_it() -> None:
-    parents = [0, 0, 1, 1, 3, 2, 4, 0, 7, 8, 3]
-    left: dict[int, int] = {}
-    for body, (row, earlier) in list(enumerate(tables._handed(parents)))[1:]:
-        assert earlier == 0 if parents[body] == 0 else left[earlier] == parents[body]
-        left[row] = body
-    assert 0 not in left and len(left) < 5
-    loops = BodyLoops(Task(ALGORITHMS["mass_matrix_inverse"], CHAIN))
-    assert "handed_ints" in text(loops.program)
 
 
 # Forms on request

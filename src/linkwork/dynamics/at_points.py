@@ -201,7 +201,11 @@ class Answer:
                 answer = law.converted(out, *values, *self.fixed)
             if answer is not None:
                 return answer
-        names = [name for name, _ in self.question.arguments]
+        return self._checked(out, values, pseudo_inverse)
+
+    def _checked(self, out: Any, values: Sequence[ArrayLike], pseudo_inverse: bool) -> Any:
+        """The array or arrays for any valid arguments."""
+        law, names = self.law, [name for name, _ in self.question.arguments]
         given, batch = as_given(self.asked.model, self.question.arguments, values, finite=False)
         present = [each for each in given if each is not None]
         if any(is_traced(array) for array, _ in present):

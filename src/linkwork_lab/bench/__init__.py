@@ -7,6 +7,7 @@ subjects -> cases and states -> contestants (ours, and each peer's) -> checked, 
     contest                 checks and times
     chains, rollouts, threads, neighbours, first_call
                             measurements of their own: long chains, steps, threads, busy cores, the first call
+    without                 what optimisations of generated code bring
     measurements, targets   all of them; ratios to be reached
     plot, report, pages     plots and tables
 """

@@ -66,8 +66,7 @@ def module(
 
 
 _LONG, _LONGEST_BLOCK = 2_000, 500
-"""Instructions of a long program, and of a basic block of one, which are cut: LLVM's time is quadratic in its length.
-"""
+"""Instructions of a long program, and of a basic block of one: LLVM's time is quadratic in the length of a block."""
 
 
 class Kernel(Arithmetic):
@@ -76,8 +75,8 @@ class Kernel(Arithmetic):
     returns = "void"
     further: Sequence[tuple[str, str]] = ()  # its parameters besides the arrays of its interface
     never = ""
-    """The block that returns if an argument is null, which never happens; none until it is needed. LLVM merges blocks
-    that it knows to follow each other: a long one is cut only where control flow might branch.
+    """The block that returns if an argument is null, which never happens; none until it is needed. LLVM joins blocks
+    between which control flow cannot branch.
     """
 
     def __init__(
@@ -90,13 +89,11 @@ class Kernel(Arithmetic):
         self.inner: list[str] = []
         """The functions that it calls."""
         self.memory: list[str] = []
-        self.outer: tuple[int, int] | None = None  # the outermost loop's counter, and where its next row is
         self.subroutines: dict[Subroutine, str] = {}
         """Those that have been written, by the names of their functions."""
         self.left: set[int] = set()
         """Folds whose state lies in memory as they left it."""
-        self.given: dict[tuple[str, ...], str] = {}
-        """Where values lie that programs over rows are given."""
+        self.given: dict[tuple[str, ...], str] = {}  # where values lie that programs over rows are given
         self.handed: dict[int, Callable[[int, Address], None]] = {}
         """What writes loads of what the iteration before may have left in registers."""
         self.until_cut = _LONGEST_BLOCK if len(program.root.order) > _LONG else -1
@@ -160,12 +157,9 @@ class Kernel(Arithmetic):
     def emit_store_index(self, x: int, address: Address) -> None:
         self.store(f"%v{x}", self.integer(address), "i64")
 
-    def emit_vector(self, n: int, operands: tuple[Any, ...]) -> None:
-        self.vector([self.value(x) for x in operands], f"%v{n}")
-
     def extract(self, n: int, operands: tuple[Any, ...], lane: int) -> None:
-        wide = vector(self.program.lanes(operands[0]))
-        self.let(f"extractelement {wide} {self.value(operands[0])}, i32 {lane}", f"%v{n}")
+        (x,) = operands
+        self.let(f"extractelement {vector(self.program.lanes(x))} {self.value(x)}, i32 {lane}", f"%v{n}")
 
     def inside(self, n: int, operands: tuple[Any, ...], what: Any) -> None:
         """Other code, or a program inside this one; constants are the same for all lanes."""
@@ -191,10 +185,6 @@ class Kernel(Arithmetic):
         self.branch(nowhere, self.never, following)
         self.begin(following)
 
-    def within(self, program: Program, interface: Interface, symbol: str) -> Kernel:
-        """The kernel of a program inside this one."""
-        return Kernel(program, interface, self.lanes, symbol, self.kept_inside)
-
     def repeat(self, n: int, what: Repeat, values: Sequence[str]) -> None:
         """A call of the function that repeats; %v{n} is its memory, which holds the final state."""
         symbol = f"{self.symbol}.repeat{n}"
@@ -202,7 +192,9 @@ class Kernel(Arithmetic):
         for k, value in enumerate(values):
             self.store(value, self.at(f"%v{n}", k * self.lanes), self.type, self.align)
         self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.rows_at}, ptr %data, ptr %ints)")
-        program = self.within(what.program, interface_of(what, self.interface), f"{symbol}.program")
+        program = Kernel(
+            what.program, interface_of(what, self.interface), self.lanes, f"{symbol}.program", self.kept_inside
+        )
         self.inner += [program.text(), repeat(symbol, what, self.lanes)]
 
     def subroutine(self, n: int, what: Subroutine, values: Sequence[str]) -> None:
@@ -211,7 +203,7 @@ class Kernel(Arithmetic):
             symbol = self.subroutines[what] = f"{self.symbol}.subroutine{len(self.subroutines)}"
             for k, program in enumerate(programs(what)):
                 own, interface = symbol + f".sparing{k}" * (k > 0), self.interface.inside((what.given,), (what.state,))
-                self.inner.append(self.within(program, interface, own).text())
+                self.inner.append(Kernel(program, interface, self.lanes, own, self.kept_inside).text())
         self.memory.append(f"  %v{n} = alloca [{self.lanes * max(1, what.state)} x double], align 64")
         before = self.left_by(self.program.operands[n], what.given)
         place = f"%v{before}" if before is not None else f"%given{n}"
@@ -240,7 +232,7 @@ class Kernel(Arithmetic):
         symbol = f"{self.symbol}.map{n}"
         self.do(f"call void @{symbol}(ptr {self.given_at(values)}, ptr {self.rows_at})")
         interface = Interface((what.source.width, what.given), (1 + what.target.width,))
-        program = self.within(what.program, interface, f"{symbol}.program")
+        program = Kernel(what.program, interface, self.lanes, f"{symbol}.program", self.kept_inside)
         self.inner += [program.text(), map_rows(symbol, what, self.kept)]
 
     def fold(self, n: int, what: Fold, values: Sequence[str]) -> None:
@@ -299,20 +291,10 @@ class Kernel(Arithmetic):
         self.load(self.element(address, self.lanes), kind, self.align, f"%v{n}")
 
     def emit_store(self, x: Operand, address: Address) -> None:
-        """Store a number, and prefetch that of the next row in an outermost loop, whose stores would stall on it."""
-        place, (counter, on) = self.element(address, self.lanes), self.outer or (0, 0)
-        self.store(self.value(x), place, vector(max(self.lanes, self.program.lanes(x))), self.align)
-        stride = next((stride for index, stride in address.terms if index == counter), None)
-        if on and isinstance(stride, int) and self.lanes > 1:
-            self.prefetch_line(self.at(place, on * stride * self.lanes))
+        kind = vector(max(self.lanes, self.program.lanes(x)))
+        self.store(self.value(x), self.element(address, self.lanes), kind, self.align)
 
     def emit_loop(self, loop: Loop) -> None:
-        around = self.outer
-        self.outer = (0, 0) if around else (loop.counter, -1 if loop.walk == "down" else 1)
-        self.emit_walk(loop)
-        self.outer = around
-
-    def emit_walk(self, loop: Loop) -> None:
         tag, counter = self.block("L"), f"%v{loop.counter}"
         first, last = (bound if isinstance(bound, int) else f"%{bound}" for bound in (loop.first, loop.last))
         last = f"%v{loop.stop}" if loop.walk == "up" and loop.stop is not None else last
@@ -362,19 +344,18 @@ class Kernel(Arithmetic):
 
     def carried(self, loop: Loop, tag: str) -> Registers:
         """The loop-carried registers of a loop: only for one state; several lanes have none to spare."""
-        return Registers(
-            self, carried(self.program, loop) if self.lanes == 1 and optimisations.on("carrying") else None, tag
-        )
+        alone = self.lanes == 1 and optimisations.on("carrying")
+        return Registers(self, carried(self.program, loop) if alone else None, tag)
 
 
-_EMITTED: dict[str, Callable[[Kernel, int, tuple[Any, ...], Any], None]] = {
+_EMITTED: dict[str, Callable[[Kernel, int, tuple[Any, ...], Any], object]] = {
     "load": lambda kernel, n, _, address: kernel.handed.get(n, kernel.emit_load)(n, address),
     "store": lambda kernel, _, operands, address: kernel.emit_store(operands[0], address),
     "index": lambda kernel, n, _, address: kernel.emit_index(n, address),
     "store_index": lambda kernel, _, operands, address: kernel.emit_store_index(operands[0], address),
     "affine": lambda kernel, n, _, address: kernel.emit_affine(n, address),
     "loop": lambda kernel, _, __, loop: kernel.emit_loop(loop),
-    "vector": lambda kernel, n, operands, _: kernel.emit_vector(n, operands),
+    "vector": lambda kernel, n, operands, _: kernel.vector([*map(kernel.value, operands)], f"%v{n}"),
     "extract": Kernel.extract,
     "keep": Kernel.keep,
     **dict.fromkeys(("final", "part"), Kernel.number),

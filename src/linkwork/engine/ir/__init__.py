@@ -7,10 +7,8 @@ order suited to machine code.
     program         instructions, blocks, loops, and their text
     passes          dead-code elimination, order
     merge           identical cases of a loop become one
-    sharing         values that a subroutine and its caller both need
     shared_calls    calls of code whose numbers another call has, too
     stages          a program cut at the calls in it
-    handing         rows of values that iterations only hand on are used again
     lists           items of lists on the lanes of one state
     layout          fields that loops use together lie side by side
     evaluator       defines the code by running it

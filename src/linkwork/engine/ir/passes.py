@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from linkwork.engine.ir.address import ONE, Address
 from linkwork.engine.ir.program import Block, Loop, Program, Repeat, inner, length, programs
@@ -19,58 +18,32 @@ def schedule(program: Program) -> Program:
     for what in dict.fromkeys(inner(program)):
         for each in programs(what):
             schedule(each)
-    live, stores, constant = _live_values(program)
-    order = _Order(program)
-    for n in program.root.order:
-        if n in live and program.operations[n] != "load":
-            order.load(program.operands[n])
-            order.numbers.append(n)
-            order.numbers.extend(reversed(stores.get(n, ())))
-    for value, numbers in stores.items():  # an argument passed through
-        if program.operations[value] == "load":
-            order.load((value,))
-            order.numbers.extend(reversed(numbers))
-    order.numbers.extend(reversed(constant))
-    program.root.order = order.numbers
-    return program
-
-
-class _Order:
-    """The order of a program without loops, in which a load comes right before its first use."""
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.numbers: list[int] = []
-        self.loaded: set[int] = set()
-
-    def load(self, operands: Iterable[Any]) -> None:
-        """The loads among operands that have not come yet."""
-        for x in operands:
-            if type(x) is int and self.program.operations[x] == "load" and x not in self.loaded:
-                self.loaded.add(x)
-                self.numbers.append(x)
-
-
-def _live_values(program: Program) -> tuple[set[int], dict[int, list[int]], list[int]]:
-    """Of a program without loops: the instructions whose values are used, and those that keep rows; the stores of each
-    value, and those of constants, the last ones first.
-    """
     operations, operands = program.operations, program.operands
-    live: set[int] = set()
-    stores: dict[int, list[int]] = {}
-    constant: list[int] = []
-    for n in reversed(program.root.order):
+    live = _live(program)
+    stores: dict[int | None, list[int]] = {}
+    for n in live:
         if operations[n] == "store":
             (value,) = operands[n]
-            if type(value) is int:
-                live.add(value)
-                stores.setdefault(value, []).append(n)
-            else:
-                constant.append(n)
-        elif n in live or operations[n] in _EFFECTS:
-            live.add(n)
-            live.update(program.inputs(n))
-    return live, stores, constant
+            stores.setdefault(value if type(value) is int else None, []).append(n)
+    constants = stores.pop(None, [])
+    loaded: set[int] = set()
+    order: list[int] = []
+
+    def load(values: Iterable[int]) -> None:
+        new = [x for x in dict.fromkeys(values) if operations[x] == "load" and x not in loaded]
+        loaded.update(new)
+        order.extend(new)
+
+    for n in live:
+        if operations[n] not in ("load", "store"):
+            load(program.inputs(n))
+            order.extend([n, *stores.get(n, ())])
+    for value, numbers in stores.items():  # arguments passed through
+        if value is not None and operations[value] == "load":
+            load([value])
+            order.extend(numbers)
+    program.root.order = order + constants
+    return program
 
 
 Kinds = dict[int, tuple[object, frozenset[int]]]

@@ -13,7 +13,9 @@ recorded states.
     result          the states, with their gradients
     divergence      which trajectory became non-finite, where and why
     gradients       of a loss, by the adjoint method
-    linearise       one step, linearised, by ``linearised_step`` of the algorithms or by one of
+    linearise       one step, linearised: its arguments, and
+    recall          code that an earlier call has left
+    derivatives     the routes: ``linearised_step`` of the algorithms, or one of
     driven_steps    parts of a step, by recursions
     pushed_steps    tangents through its program
     chained_steps   a chain of kernels, for large robots

@@ -6,8 +6,8 @@ other, whose loops have a team of their own for one state.
     side_branches, seams    of a chain that is cut into segments
     segment_tree            the tree of an algorithm for segments: parallel loops over these
     level_tree              the tree of an algorithm for levels: a loop over these, in it a parallel loop over parts
-    scattered, grouped      kernels whose lanes gather their numbers, or find them side by side
-    parallel                code whose parallel loops run over lanes and a team, by these kernels
+    parallel_kernel         a kernel whose lanes take iterations of parallel loops
+    parallel                code whose parallel loops run over lanes and a team, by this kernel
     team                    the threads of a plan, and how helpers join a call
     parallel_loops          programs with parallel loops
     segments, levels        the program of a chain, that of a tree, with their tables and memory
