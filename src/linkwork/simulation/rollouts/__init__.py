@@ -3,22 +3,22 @@
 The input is a model, a batch of states, and arrays of joint forces, gains and damping; the output is a ``Rollout``, the
 recorded states.
 
-    rollout         ``lw.rollout``
-    asked           its arguments, checked and made into a job
-    jobs            all data that a worker needs: the time loop over them
-    executors       a job spread over workers
-    steps           the plans of a step
-    by_hand         the time loop in Python: for a policy
-    held_steps      steps with contacts of many bodies
-    result          the states, with their gradients
-    divergence      which trajectory became non-finite, where and why
-    gradients       of a loss, by the adjoint method
-    linearise       one step, linearised: its arguments, and
-    recall          code that an earlier call has left
-    derivatives     the routes: ``linearised_step`` of the algorithms, or one of
-    driven_steps    parts of a step, by recursions
-    pushed_steps    tangents through its program
-    chained_steps   a chain of kernels, for large robots
+    rollout          ``lw.rollout``
+    request          its arguments, checked and made into a job
+    jobs             all data that a worker needs: the time loop over them
+    executors        a job spread over workers
+    steps            the plans of a step
+    host_loop        the time loop in Python: for a policy
+    contact_loop     steps with contacts of many bodies
+    result           the states, with their gradients
+    divergence       which trajectory became non-finite, where and why
+    gradients        of a loss, by the adjoint method
+    linearise        one step, linearised: its arguments, and
+    recall           code that an earlier call has left
+    derivatives      the routes: ``linearised_step`` of the algorithms, or one of
+    recursive_steps  parts of a step, by recursions
+    tangent_steps    tangents through its program
+    kernel_chain     a chain of kernels, for large robots
 """
 
 from linkwork.late import late
