@@ -144,7 +144,7 @@ def test_a_driven_step_is_served_with_the_same_bits(monkeypatch: pytest.MonkeyPa
             lw.linearise(model, *given, tau, dt=0.02, **options)
         with monkeypatch.context() as patch:
             patch.setattr(
-                "linkwork.simulation.rollouts.linearise.asked_of", None
+                "linkwork.simulation.rollouts.linearise.request_of", None
             )  # what is served asks for nothing more
             many = lw.linearise(model, q, v, tau, dt=0.02, out=lw.Linearised(*map(np.empty_like, expected)), **options)
             one = lw.linearise(model, q[1].tolist(), v[1], tau, dt=0.02, **options)

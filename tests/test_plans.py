@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,8 +32,6 @@ from linkwork.model import Model
 from linkwork.model.tree import depth_first
 from linkwork_lab.studies import ORIGINAL
 from strategies import Array, pool, state_of
-
-ROOT = Path(__file__).parent.parent
 
 
 def comb(length: int) -> Model:
@@ -235,19 +232,6 @@ def test_a_plan_is_made_once_and_kept_with_its_model_alone() -> None:
     lw.energy(model, s.q, s.v)
     assert ("energy" in model._memo.quick) is builtin.available()
     assert "_own_memo" not in pickle.loads(pickle.dumps(model)).__dict__
-
-
-# The page
-
-
-def test_the_architecture_names_every_module_of_the_engine() -> None:
-    page = (ROOT / "ARCHITECTURE.md").read_text()
-    engine = ROOT / "src" / "linkwork" / "engine"
-    for path in engine.rglob("*.py"):
-        assert path.stem == "__init__" or f"`{path.stem}`" in page, f"{path.stem} is not in ARCHITECTURE.md"
-    for room in (path for path in engine.iterdir() if path.is_dir() and path.name != "__pycache__"):
-        text = (room / "__init__.py").read_text()
-        assert f"| `{room.name}` |" in page and "Comes in:" in text and "Goes out:" in text, room.name
 
 
 # Forms on request

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 import linkwork as lw
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("linkwork", "linkwork_lab")
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / "src" / package).rglob("*.py"))
+ROOMS = sorted(path.parent for path in SOURCES if path.name == "__init__.py" and path.parent.name != "linkwork")
 OURS = [
     path
     for pattern in (
@@ -92,10 +96,40 @@ def test_every_package_is_in_the_architecture() -> None:
     assert [name for name in sorted(packages - {"__init__"}) if f"`{name}`" not in page] == []
 
 
+def test_the_architecture_is_one_page() -> None:
+    lines = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 90 and max(map(len, lines)) <= 120
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda path: path.relative_to(ROOT / "src").as_posix())
+def test_a_package_lists_its_modules(room: Path) -> None:
+    """In its docstring, each once and none that is gone: set in, before two spaces or the end of the line."""
+    text = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8")), clean=False) or ""
+    listed = [
+        name for line in re.findall(r"^ {4}(\w+(?:, \w+)*)(?:  .*)?$", text, re.MULTILINE) for name in line.split(", ")
+    ]
+    modules = {path.stem for path in room.glob("*.py")} | {path.parent.name for path in room.glob("*/__init__.py")}
+    assert sorted(listed) == sorted(modules - {"__init__"})
+    if room.parent.name == "engine":
+        assert "Comes in: " in text and "Goes out: " in text
+
+
+def test_a_file_that_is_named_exists() -> None:
+    files = [f"/{path.relative_to(ROOT).as_posix()}" for path in OURS]
+    missing = {
+        f"{path.name}: {name}"
+        for path in OURS
+        if path.name != "CHANGELOG.md"
+        for name in re.findall(r"`((?:\w+/)+\w+\.(?:py|md))`", path.read_text(encoding="utf-8"))
+        if not (ROOT / name).exists() and not any(file.endswith(f"/{name}") for file in files)
+    }
+    assert missing == set()
+
+
 def test_every_dependency_has_its_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
-    table = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("## Dependencies")[1]
+    table = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
     names = {re.split(r"[<>=\[]", one)[0] for one in wanted}
     assert [name for name in sorted(names) if not re.search(rf"\b{re.escape(name)}\b", table)] == []
 

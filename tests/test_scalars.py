@@ -200,7 +200,7 @@ def test_old_names_work_with_a_warning() -> None:
             make(stiffness=3.0, kp=3.0)
     with pytest.raises(lw.ArgumentError, match="time_constant is called stabilisation now; pass the new name alone"):
         lw.constrained_dynamics(double, *state, ball, None, 0.1, time_constant=0.1)
-    with pytest.raises(lw.ArgumentError, match="torque must be a function .* numbers go into tau"):
+    with pytest.raises(lw.ArgumentError, match=r"torque must be a function .* numbers go into tau"):
         lw.simulate(PENDULUM, *NOW, 0.02, 0.01, tau=[1.0], torque=[1.0])
     with pytest.raises(lw.ArgumentError, match=r"tau must be numbers, not .*; what says them goes into torque"):
         lw.simulate(PENDULUM, *NOW, 0.02, 0.01, tau=lambda t, q, v: v)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ import pytest
 
 import linkwork as lw
 from linkwork import cli
-from linkwork.simulation.watching import Seen
+from linkwork.simulation.watching import Snapshot
 from linkwork.viewer.browser.actor import LAYERS, sliders_of
 from linkwork.viewer.browser.clock import Clock
 from linkwork.viewer.browser.pulling import Pull
@@ -217,7 +217,7 @@ def test_forces_of_a_simulation_while_it_runs(shown: Any, monkeypatch: pytest.Mo
     view._pull.hold(1, np.zeros(3), q[:3] + along_y)
     pushed, arrows, see = list[np.ndarray](), list[dict[str, np.ndarray]](), view.see
 
-    def look(state: Seen) -> bool:
+    def look(state: Snapshot) -> bool:
         view._layer("reaction forces", True)
         going_on = bool(see(state))
         pushed.append(view._metres(actor) * state.constraint_forces[0, :3])
@@ -291,7 +291,7 @@ class Impatient:
     def pulled(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return np.zeros((3, 6))
 
-    def see(self, state: Seen) -> bool:
+    def see(self, state: Snapshot) -> bool:
         self.left -= 1
         return self.left > 0
 

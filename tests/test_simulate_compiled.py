@@ -17,7 +17,7 @@ from linkwork.inside import costs
 from linkwork.simulation import machine, stops
 from linkwork.simulation.run import Run
 from linkwork.simulation.stages import Asking
-from linkwork.simulation.stops import Joint, held_back, held_joints
+from linkwork.simulation.stops import Joint, held_back, resisting_joints
 from strategies import close
 
 BOTH = pytest.mark.parametrize("integrator", ["semi_implicit_euler", "runge_kutta_4"])
@@ -333,7 +333,7 @@ def test_ctrl_c_returns_what_there_is(interruptible: None, monkeypatch: pytest.M
 def test_stops_and_friction_of_a_step_satisfy_their_law() -> None:
     """Over floats, with any masses: each joint is free, slides, sticks or is stopped as it should be."""
     model, rng = arm(0.3, -0.2), np.random.default_rng(0)
-    joints, dt = held_joints(model, [0.3, 0.2, 0.0, 0.0, 0.0], True), 0.01
+    joints, dt = resisting_joints(model, [0.3, 0.2, 0.0, 0.0, 0.0], True), 0.01
     for _ in range(50):
         A = rng.normal(size=(5, 5))
         M, end, q = A @ A.T + np.eye(5), rng.normal(size=5) * 10.0, np.clip(rng.normal(size=6), -0.2, 0.2)

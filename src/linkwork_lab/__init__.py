@@ -1,5 +1,9 @@
-"""The lab beside linkwork: benchmarks (``bench``), the papers' experiments repeated (``reproduce``), the humanoid that
-puts a box on the floor (``demo``), and algorithms for comparison (``studies``).
+"""The lab beside linkwork.
 
 It uses linkwork's public names and what docs/extending.md documents, nothing else.
+
+    studies     algorithms for comparison
+    bench       times of every public function
+    reproduce   the papers' experiments repeated
+    demo        a humanoid puts a box on the floor
 """

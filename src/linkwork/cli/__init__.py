@@ -2,6 +2,11 @@
 
 A command module has ``arguments(parser)`` and ``run(options, console) -> exit code``. Those of ``bench``, ``demo`` and
 ``reproduce`` are the only ones that import the package beside linkwork.
+
+    info, draw, view, robots    mechanisms: contents, pictures, the live view, names
+    bench, count                times and operations
+    cache, doctor               compiled code on disk, and whether this machine runs it
+    demo, reproduce             of the lab
 """
 
 from __future__ import annotations

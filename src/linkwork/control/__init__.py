@@ -5,6 +5,16 @@ A controller has a method ``torque(t, q, v)`` and is passed to ``lw.simulate``:
     hand = lw.control.Task("left_hand", lw.control.MinimumJerk(here, there, duration=2.0), kp=200.0)
     controller = lw.control.OperationalSpaceController(model, [hand], posture=lw.control.Posture(q))
     motion = lw.simulate(model, q, v, 3.0, 0.001, torque=controller)
+
+The modules:
+
+    references, rotations, gains    what is to be followed, and how stiffly
+    limits                          of torques
+    joint_space                     control of joints
+    goals, priorities, law          tasks at points, one below the other; the law in one kernel
+    operational_space, held_object  controllers of points, and of an object in several hands
+    supports, quadratic             feet on the ground; quadratic programs
+    whole_body                      the controller of robots on their feet
 """
 
 from linkwork.control.goals import Task

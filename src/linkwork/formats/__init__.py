@@ -1,5 +1,12 @@
 """Model files: URDF and MJCF are read, URDF is written. The reader of a format is imported with the first file of that
 format.
+
+    xml                                         a strict reader of elements
+    urdf, urdf_parts, urdf_geometry             URDF: the tree; its joints and links; its shapes
+    contact_data, urdf_extension, urdf_writer   contacts as data; what URDF cannot express; a Model as URDF
+    mjcf_files, mjcf                            MJCF: checks of its files; the model, by MuJoCo's compiler
+    mjcf_parts, mjcf_contacts, mjcf_geometry    its constraints and motors, contacts, shapes
+    robots                                      by name
 """
 
 from __future__ import annotations

@@ -1,8 +1,23 @@
 """Simulation: a model, its forces and constraints and an integrator give states over time.
 
 ``simulate`` returns a ``Trajectory``: one motion, with any torque function, integrator, constraints and joint stops.
-``rollout`` (in ``rollouts``) returns a ``Rollout``: many motions at once in machine code. ``arguments`` checks the
-arguments that both functions share.
+``rollout`` (in ``rollouts``) returns a ``Rollout``: many motions at once in machine code. Both repeat a ``step``.
+
+    step_arguments, arguments   the arguments of all, checked in one place
+    parts, laws, torques        driving forces: arrays, compiled laws, Python functions
+    plant                       the mechanism with all forces and constraints: from a state to accelerations
+    stops, guarded_stops, coupled, resistance
+                                stops at limits and dry friction of joints
+    contact_steps               a step with contacts
+    penetrations                shapes that overlap at the start
+    integrators, tangent        on the configuration manifold, and near one of its points
+    step                        all of these: one step, as a value and a text
+    simulate, scene, run        one motion: its arguments; what its code depends on; its loop
+    machine, stages             the loop in machine code; around a Python function
+    record, watching            what is recorded, and who watches
+    trajectory, tables, files   the result, as tables and on disk
+    blow_up, off_constraints    explanations: divergence; a start that violates constraints
+    rollouts                    many motions
 """
 
 from linkwork.late import late

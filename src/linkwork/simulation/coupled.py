@@ -19,22 +19,22 @@ from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError
 from linkwork.model.constraints import Constraint, Coupling
 from linkwork.model.model import Model
-from linkwork.simulation.stops import Joint, held_back, held_joints
+from linkwork.simulation.stops import Joint, held_back, resisting_joints
 from linkwork.spatial import Scalar, total, where_less
 
 
 @dataclass(frozen=True)
-class Followed:
+class Follower:
     """The leader of a degree of freedom, q = ratio · q of the leader + offset: another, itself, or none (ratio 0)."""
 
     dof: int
     ratio: float
     offset: float
 
-    def after(self, own: int, leader: Followed) -> Followed:
+    def after(self, own: int, leader: Follower) -> Follower:
         """The leader of degree of freedom ``own``, which follows one that follows this leader."""
         offset = self.ratio * leader.offset + self.offset
-        return Followed(leader.dof if self.ratio else own, self.ratio * leader.ratio, offset)
+        return Follower(leader.dof if self.ratio else own, self.ratio * leader.ratio, offset)
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Together:
     degrees of freedom of joint_a and joint_b, and the ratio.
     """
 
-    followed: tuple[Followed, ...]
+    followed: tuple[Follower, ...]
     names: tuple[str, ...]
     coordinates: tuple[int, ...]
     couplings: tuple[tuple[int, int, float], ...]
@@ -104,7 +104,7 @@ def moving_together(model: Model, constraints: Sequence[Constraint]) -> Together
     """The couplings of a model; None if there are none, if there are other constraints, or if couplings form a loop."""
     if not constraints or not all(isinstance(each, Coupling) for each in constraints):
         return None
-    found = {i: Followed(i, 1.0, 0.0) for i in range(model.nv)}
+    found = {i: Follower(i, 1.0, 0.0) for i in range(model.nv)}
     couplings = []
     for each in constraints:
         assert isinstance(each, Coupling)
@@ -112,7 +112,7 @@ def moving_together(model: Model, constraints: Sequence[Constraint]) -> Together
         couplings.append((a, b, each.ratio))
         here, there = found[a], found[b]
         ratio, offset = each.ratio * there.ratio, each.ratio * there.offset + each.offset
-        new = Followed(there.dof if ratio else a, ratio, offset)
+        new = Follower(there.dof if ratio else a, ratio, offset)
         if here.dof != a or here.ratio != 1.0 or (ratio and there.dof == a):
             return None
         found |= {i: one.after(i, new) for i, one in found.items() if one.dof == a}
@@ -226,7 +226,7 @@ def with_leaders(joints: Sequence[Joint], together: Together | None) -> list[Joi
 
 def check_within_limits(model: Model, q: Array, constraints: Sequence[Constraint] = ()) -> None:
     """An error if a configuration (n, nq) violates a position limit of a joint or of a joint coupled to it."""
-    joints = held_joints(model, [0.0] * model.nv, True)
+    joints = resisting_joints(model, [0.0] * model.nv, True)
     for joint, here in _outside(joints, q, 0.0):
         raise ArgumentError(
             f"q of {SPACES['velocity'].coordinate(model, (joint.dof,))} is {here:.6g}, outside its limits "

@@ -37,8 +37,8 @@ held_by = LateFunction("linkwork.dynamics.held:held_by")
 Solver = LateFunction("linkwork.dynamics.constraint_solvers:TracedSolver")
 Text = LateFunction("linkwork.dynamics.contact.text:Text")
 varied = LateFunction("linkwork.dynamics.varied:varied")
-stopped = LateFunction("linkwork.simulation.held:stopped")
-stopped_in_loops = LateFunction("linkwork.simulation.held:stopped_in_loops")
+stopped = LateFunction("linkwork.simulation.guarded_stops:stopped")
+with_stops_in_loops = LateFunction("linkwork.simulation.guarded_stops:with_stops_in_loops")
 
 Load = Callable[[float, Array, Array], ArrayLike]
 
@@ -191,7 +191,7 @@ class Plant:
         load = self._wrenches(t, q, v) if callable(self.load) else self.load
         constant = None if is_traced(load) else load
         given = [forces, *armature.data, *([load] if constant is None and load is not None else [])]
-        return stopped_in_loops(moving, given, (a, wrenches), q, v, dt, of.joints, before)
+        return with_stops_in_loops(moving, given, (a, wrenches), q, v, dt, of.joints, before)
 
     def _mechanism(self, rotors: Any, own: Sequence[Any]) -> Model:
         """The model with its varied parameters, and the armature that stands for drag."""

@@ -17,8 +17,8 @@ from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.scene import Scene
 from linkwork.simulation.stages import Asking
-from linkwork.simulation.torques import Held, Told
-from linkwork.simulation.watching import Watched
+from linkwork.simulation.torques import Hold, TorqueFunction
+from linkwork.simulation.watching import ViewerLoads
 
 _AT_ONCE = 32
 """Steps of compiled code that calls a Python function, between two checks for signals."""
@@ -44,7 +44,7 @@ class Run:
         every: int,
         dt: float,
         bar: Bar | None,
-        watched: Watched | None = None,
+        watched: ViewerLoads | None = None,
     ) -> None:
         self.plant, self.integrator, self.resistance, self.states = plant, integrator, resistance, states
         self.parts, self.varying = parts, any(len(rows) > 1 for rows in parts.values())
@@ -77,7 +77,7 @@ class Run:
             return
         source, rows = self.plant.source, {"dt": np.array(self.dt), **rows}
         fixed = [np.array(rows[name], order="C").reshape(shape) for name, shape in scene.given.items()]
-        if isinstance(source, Told):
+        if isinstance(source, TorqueFunction):
             self.asking = stages.asking(source.ask, source.checked, fixed, q, v, self.states)
             return
 
@@ -123,11 +123,11 @@ class Run:
         plant, source = self.plant, self.plant.source
         if machine.leaves_stops and plant.extra is not None:
             return k, q, v, answer
-        said = source.tau if isinstance(source, Held) else None
+        said = source.tau if isinstance(source, Hold) else None
         k, q, v, answer, said = machine.go_on(
             k, self.every, q, v, answer._replace(extra=plant.extra), said, self.states
         )
-        if isinstance(source, Held) and said is not None:
+        if isinstance(source, Hold) and said is not None:
             source.tau = said
         self.t, self.v, plant.count, plant.tau, plant.extra = k * self.dt, v, k, *answer[1::2]
         self._tell(k)

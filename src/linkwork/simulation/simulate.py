@@ -40,7 +40,7 @@ from linkwork.simulation.step import Step
 from linkwork.simulation.step_arguments import step_of
 from linkwork.simulation.torques import Controller, Torque, driven_by, source_of
 from linkwork.simulation.trajectory import Trajectory
-from linkwork.simulation.watching import Ended, Watched, as_viewer
+from linkwork.simulation.watching import ViewerClosed, ViewerLoads, as_viewer
 
 warn_of_depth = LateFunction("linkwork.simulation.penetrations:warn_of_depth")
 warn_of_errors = LateFunction("linkwork.simulation.off_constraints:warn_of_errors")
@@ -195,7 +195,7 @@ def simulate(
     own = of_law(step.law, parameters)
     watched = None
     if viewer is not None:
-        load = watched = Watched(as_viewer(viewer), load or _table(parts.pop("f_ext", None), length))
+        load = watched = ViewerLoads(as_viewer(viewer), load or _table(parts.pop("f_ext", None), length))
     source = source_of(model, torque if step.law is None else _bound(step.law, own), held)
     plant = step.plant(length, {}, source=source, load=load, method=method)
     varying = tuple(name for name, rows in parts.items() if len(rows) > 1)
@@ -291,7 +291,7 @@ def _ending(run: Run) -> Iterator[None]:
         if watched is not None:
             watched.viewer.begin(model, step.constraints, step.contacts)
         yield
-    except (KeyboardInterrupt, Ended):
+    except (KeyboardInterrupt, ViewerClosed):
         run.interrupted = True
     except (LinkworkError, np.linalg.LinAlgError) as error:
         if not len(run.states):  # the arguments are at fault

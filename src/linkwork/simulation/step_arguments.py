@@ -16,7 +16,7 @@ from linkwork.model.model import Model
 from linkwork.simulation.arguments import friction_of
 from linkwork.simulation.laws import as_law
 from linkwork.simulation.step import Step
-from linkwork.simulation.stops import held_joints
+from linkwork.simulation.stops import resisting_joints
 
 FRICTION_LAWS = ("stiction", "smoothed")
 
@@ -54,7 +54,7 @@ def step_of(
         model.constraints if constraints is None else as_constraints(constraints),
         10.0 * dt if stabilisation is None else positive("stabilisation", stabilisation),
         not_negative("proximal", proximal),
-        tuple(held_joints(model, stuck.tolist(), stopped and contacts is None)),
+        tuple(resisting_joints(model, stuck.tolist(), stopped and contacts is None)),
         None if contacts is None else as_contacts(contacts),
         rough,
         contact_forces,

@@ -55,7 +55,7 @@ class Joint(NamedTuple):
     friction: float
 
 
-def held_joints(model: Model, friction: Sequence[float], stops: bool) -> list[Joint]:
+def resisting_joints(model: Model, friction: Sequence[float], stops: bool) -> list[Joint]:
     """The degrees of freedom with friction, and, if ``stops``, with a position limit that is a length or an angle."""
     found = []
     for body, v_start, q_start in zip(model.bodies, model.v_start, model.q_start, strict=True):
@@ -68,7 +68,7 @@ def held_joints(model: Model, friction: Sequence[float], stops: bool) -> list[Jo
     return found
 
 
-class _Held:
+class _Bounds:
     """Such a joint in a step: the velocities that reach its limits, and the impulse of friction ``over`` a time, or its
     force; None for none.
     """
@@ -224,7 +224,7 @@ def _searched(
 
 
 def _descended(
-    held: Sequence[_Held], places: Sequence[int], inertias: Sequence[Scalar], guess: Sequence[Scalar],
+    held: Sequence[_Bounds], places: Sequence[int], inertias: Sequence[Scalar], guess: Sequence[Scalar],
     before: Sequence[Scalar], p: Sequence[Scalar], v: Sequence[Scalar], rounding: Scalar,
 ) -> tuple[list[Scalar], list[Scalar], Scalar]:  # fmt: skip
     """From the impulses ``before`` towards those for a guess: where the first joint changes its state, the guess there,
@@ -254,12 +254,12 @@ def _descended(
     return reached, following, where_less(chosen, -0.5, 0.0, 1.0)
 
 
-def _held(joints: Sequence[Joint], q: Sequence[Scalar], dt: Scalar, forces: bool = False) -> list[_Held]:
+def _held(joints: Sequence[Joint], q: Sequence[Scalar], dt: Scalar, forces: bool = False) -> list[_Bounds]:
     """The joints in this step; ``q`` are their coordinates. Friction is an impulse, or a force if it is by
     ``forces``.
     """
     rate, over = 1.0 / dt, 1.0 if forces else dt
-    return [_Held(joint, here, over, rate) for joint, here in zip(joints, q, strict=True)]
+    return [_Bounds(joint, here, over, rate) for joint, here in zip(joints, q, strict=True)]
 
 
 def _listed(array: Any) -> list[Any]:
@@ -273,7 +273,7 @@ def _symmetric(below: Sequence[Scalar], n: int) -> list[list[Scalar]]:
 
 
 def _solved(
-    M: Sequence[Sequence[Scalar]], end: Sequence[Scalar], guess: Sequence[Scalar], held: Sequence[_Held]
+    M: Sequence[Sequence[Scalar]], end: Sequence[Scalar], guess: Sequence[Scalar], held: Sequence[_Bounds]
 ) -> tuple[list[Scalar], list[Scalar]]:
     """Impulses and velocities for a guess. The factors L D Lᵀ of M without the rows and columns of held joints are
     those with 1/D = 0 there; the last joints are eliminated first, which keeps the sparsity of branches.
@@ -340,7 +340,7 @@ def _compliance(response: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
 
 
 def _guessed(
-    G: Sequence[Sequence[Scalar]], force: Sequence[Scalar], speed: Sequence[Scalar], held: Sequence[_Held]
+    G: Sequence[Sequence[Scalar]], force: Sequence[Scalar], speed: Sequence[Scalar], held: Sequence[_Bounds]
 ) -> list[Scalar]:
     """The states of joints by their forces and velocities."""
     inertia = [1.0 / G[i][i] for i in range(len(G))]
@@ -348,7 +348,7 @@ def _guessed(
 
 
 def _answered(
-    G: Sequence[Sequence[Scalar]], end: Sequence[Scalar], guess: Sequence[Scalar], held: Sequence[_Held]
+    G: Sequence[Sequence[Scalar]], end: Sequence[Scalar], guess: Sequence[Scalar], held: Sequence[_Bounds]
 ) -> tuple[list[Scalar], list[Scalar]]:
     """Forces and velocities of joints for a guess, given the response G of their velocities to these forces."""
     n, fixed, change, push = len(end), list[Scalar](), list[Scalar](), list[Scalar]()

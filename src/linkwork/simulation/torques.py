@@ -40,11 +40,11 @@ def source_of(model: Model, torque: Torque, hold: int) -> Source:
         return lambda step, t, q, v: None
     if not (isinstance(torque, Controller) or callable(torque)):
         raise ArgumentError(f"torque must be a function of (t, q, v) or a controller, not {shown(torque)}")
-    source = Told(model, torque)
-    return Held(source, hold) if hold else source
+    source = TorqueFunction(model, torque)
+    return Hold(source, hold) if hold else source
 
 
-class Told:
+class TorqueFunction:
     """The checked results of a controller or a function.
 
     Attributes:
@@ -72,7 +72,7 @@ class Told:
         return np.ascontiguousarray(returned(self._model, self._name, "velocity", tau, expected))
 
 
-class Held:
+class Hold:
     """A source that is called only every ``every`` steps; ``tau`` are the forces in between."""
 
     def __init__(self, source: Source, every: int) -> None:

@@ -15,7 +15,7 @@ from linkwork.model.model import Model
 from linkwork.simulation.plant import Answer
 
 
-class Seen(NamedTuple):
+class Snapshot(NamedTuple):
     """A state of a running simulation: its time (s), the arrays of ``lw.Trajectory``, and the external wrenches
     (nbodies, 6) on its bodies, each in its own frame, including those of the viewer's hand.
     """
@@ -38,14 +38,14 @@ class Viewer(Protocol):
     def pulled(self, q: Array, v: Array) -> Array:
         """The wrench (nbodies, 6) that the hand exerts on each body, in its own frame."""
 
-    def see(self, state: Seen) -> bool:
+    def see(self, state: Snapshot) -> bool:
         """Show a state at its time; returns whether to go on."""
 
     def done(self) -> None:
         """The simulation has ended."""
 
 
-class Ended(Exception):
+class ViewerClosed(Exception):
     """The viewer has ended the simulation."""
 
 
@@ -57,7 +57,7 @@ def as_viewer(viewer: Any) -> Viewer:
     return found
 
 
-class Watched:
+class ViewerLoads:
     """The external wrenches of a simulation, with those that the viewer's hand adds; passes states on to the viewer."""
 
     def __init__(self, viewer: Viewer, load: Any) -> None:
@@ -72,5 +72,5 @@ class Watched:
 
     def see(self, t: float, q: Array, v: Array, answer: Answer) -> None:
         """Pass a state on, right after its accelerations, driving forces and constraint forces were computed."""
-        if not self.viewer.see(Seen(t, q, v, answer.a, answer.tau, answer.wrenches, self._last)):
-            raise Ended
+        if not self.viewer.see(Snapshot(t, q, v, answer.a, answer.tau, answer.wrenches, self._last)):
+            raise ViewerClosed

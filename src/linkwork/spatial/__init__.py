@@ -1,4 +1,16 @@
-"""Spatial algebra over any scalar: vectors, motions, forces, placements, inertias and motion subspaces."""
+"""Spatial algebra over any scalar: vectors, motions, forces, placements, inertias and motion subspaces.
+
+The modules, in the order of the data flow:
+
+    functions, exponentials, powers, elementary     elementary functions: the operations of the intermediate code
+    rates, dual                                     their derivatives; numbers with a rate
+    foreign                                         scalars of other libraries
+    vectors, rotation, matrices, symmetric          small vectors and matrices
+    motion, transform                               motions and forces; placements
+    inertia, coriolis, mobility                     inertias, how a body's force varies with its velocity, inverses
+    subspace, wrenches                              what a joint allows, and what it can transmit
+    small_matrices                                  placements and motions as arrays
+"""
 
 from linkwork.spatial.elementary import OPERATIONS, rint
 from linkwork.spatial.functions import LARGEST_ANGLE, Scalar, absolute, atan2, sin_cos, sqrt, where_less

@@ -1,9 +1,15 @@
 """Experiments of the papers repeated, and questions that these left open: figures, data and a summary in one folder.
 
-pictures, tables, markdown, clock, counting, steps, longest_path, schedule, truth and rounding are shared by the
-experiments. Each experiment is a package with ``measure`` (returns plain data that JSON can hold), ``draw`` (figures of
-them), ``summarise`` (tables of them on the console) and ``tables`` (those of its page, by their places there; the table
+Each experiment is a package with ``measure`` (returns plain data that JSON can hold), ``draw`` (figures of them),
+``summarise`` (tables of them on the console) and ``tables`` (those of its page, by their places there; the table
 "claims" compares the paper's claims with the results).
+
+    counting, clock                 operations and times
+    steps, longest_path, schedule   parallelism: sequential steps, dependent operations, processors
+    truth, rounding                 50 digits, and errors against them
+    pictures, tables, markdown      figures, and tables on the console and on pages
+    operational_inertia, virtual_work, closed_chains, constraint_force
+                                    the experiments
 """
 
 from __future__ import annotations

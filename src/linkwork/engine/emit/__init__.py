@@ -1,8 +1,16 @@
 """From a program to LLVM IR.
 
 Comes in: a program of intermediate code, and its interface: how many numbers a state has in each argument and result.
-Goes out: the text of an LLVM module with a kernel and the functions that call it: for a batch (``packing``,
-``row_kernel``), for one state over lanes and threads (``parallel``), over time (``time_loop``); and functions
-of Python's stable ABI that serve calls (``builtin``, ``serve``, ``python_arrays``, ``python_calls``). ``call_frame``
-declares their arguments by name, ``writer`` writes their lines.
+Goes out: the text of an LLVM module with a kernel and the functions that call it.
+
+    writer, bitwise, call_frame     lines of LLVM IR; the bits of values; the arguments of code, by name
+    arithmetic, carrying            over the lanes of a vector; values carried by loops, in registers
+    kernel, row_kernel, columns     a program for a tile; with rows as results; for one column of matrices
+    repeating, kept_rows, calling, sparing
+                                    in a kernel: texts repeated, rows kept, code called, shorter variants
+    packing, refilled, streaming    a batch: tiles; lanes that take the next state; large results past the caches
+    spinning, mailbox, pieces       threads: waiting, jobs, a batch in pieces
+    time_loop                       a step repeated
+    builtin, serve, asking          functions of Python's stable ABI: a call with plain arrays; steps of a simulation
+    python_arrays, python_calls     arrays and calls of Python there
 """

@@ -1,6 +1,9 @@
 """What code needs while it runs.
 
-Comes in: code, and arrays that were checked. Goes out: results, using per-thread memory (``memory``), threads for
-batches (``threads``), threads that help with one call (``helper_threads``), and the entries by which builtins serve
-plain arrays (``entries``).
+Comes in: code, and arrays that were checked. Goes out: results.
+
+    memory                      addresses, and per-thread workspace
+    threads, helper_threads     how many there are, and when they pay; those that help with one call
+    pieces                      a batch over threads
+    entries                     the words by which builtins serve plain arrays
 """

@@ -4,6 +4,10 @@ Comes in: one state's numbers, flat as callers have them, or the values of an al
 these. Goes out: the other of the two, for numbers at hand (``scatter``, ``gather``) and for code that loops over bodies
 it does not know yet (``load``, ``store``). Everything else that depends on a space, such as how errors name one of its
 numbers, is in its class too.
+
+    space             one class for each space
+    joint_matrices    matrices over joints, and all spaces by name
+    flatten           spatial objects as lists of scalars
 """
 
 from linkwork.engine.spaces.flatten import flatten, rebuild

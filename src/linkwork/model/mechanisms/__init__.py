@@ -2,6 +2,11 @@
 
 Each is a function that returns a Model; ``by_name`` makes one from text such as "serial_chain:10:spherical". ``rod``,
 ``box`` and ``ball`` are inertias for mechanisms of your own.
+
+    links       rods and boxes, joints by type, checks of sizes
+    simple      the simplest ones of textbooks
+    chains      chains, stars and trees of equal links
+    humanoid    of 24 links, with two hands
 """
 
 from __future__ import annotations

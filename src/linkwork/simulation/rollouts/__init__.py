@@ -1,9 +1,24 @@
 """Many trajectories at once, in machine code.
 
 The input is a model, a batch of states, and arrays of joint forces, gains and damping; the output is a ``Rollout``, the
-recorded states. ``parts`` converts the arguments to checked arrays with a time axis, ``jobs`` runs the time loop over
-them, ``steps`` is the step with laws, costs, constraints and stops, ``by_hand`` the loop with a policy, ``executors``
-spreads a job over workers, ``divergence`` finds where and why a trajectory became non-finite.
+recorded states.
+
+    rollout          ``lw.rollout``
+    request          its arguments, checked and made into a job
+    jobs             all data that a worker needs: the time loop over them
+    executors        a job spread over workers
+    steps            the plans of a step
+    host_loop        the time loop in Python: for a policy
+    contact_loop     steps with contacts of many bodies
+    result           the states, with their gradients
+    divergence       which trajectory became non-finite, where and why
+    gradients        of a loss, by the adjoint method
+    linearise        one step, linearised: its arguments, and
+    recall           code that an earlier call has left
+    derivatives      the routes: ``linearised_step`` of the algorithms, or one of
+    recursive_steps  parts of a step, by recursions
+    tangent_steps    tangents through its program
+    kernel_chain     a chain of kernels, for large robots
 """
 
 from linkwork.late import late

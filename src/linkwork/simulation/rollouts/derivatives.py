@@ -23,12 +23,12 @@ from linkwork.engine.mode import current_form
 from linkwork.engine.plans.costs import within
 from linkwork.engine.run.entries import Serve
 from linkwork.errors import ArgumentError, LinkworkError, TracingError
-from linkwork.simulation.rollouts.chained_steps import chained, is_a_chain
-from linkwork.simulation.rollouts.driven_steps import by_recursion
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.pushed_steps import along, by_pushing
+from linkwork.simulation.rollouts.kernel_chain import chain_of, is_a_chain
 from linkwork.simulation.rollouts.recall import NOTHING
+from linkwork.simulation.rollouts.recursive_steps import by_recursion
 from linkwork.simulation.rollouts.steps import plain
+from linkwork.simulation.rollouts.tangent_steps import along, by_tangents
 from linkwork.simulation.step import Step
 from linkwork.unsolved import unsolved
 
@@ -53,7 +53,7 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
     whole = small or step.joints or step.several or step.contacts is not None
     if step.has_loops or step.varied or not whole:
         return *_by_columns(job, shapes), None
-    text = by_recursion if smooth else by_pushing
+    text = by_recursion if smooth else by_tangents
     kernel, given = _kernel(job, text(step, shapes), shapes), _given(job, shapes)
     rows = [array if len(array) == len(job) else array[0] for array in given.values()]
     A, B = _leaves(job, kernel, [job.q, job.v, *rows], into)
@@ -91,7 +91,7 @@ def _kernel(
 def _by_chain(job: Job, shapes: Mapping[str, Shape], into: Two | None) -> tuple[Array, Array, Code | None]:
     """A and B of a step of a large robot whose frames are held."""
     held = held_by(job.model, job.step.constraints)
-    kernel, held_at = chained(held, shapes), [held.placements, held.settings(job.step.stabilisation, 0.0)]
+    kernel, held_at = chain_of(held, shapes), [held.placements, held.settings(job.step.stabilisation, 0.0)]
     rows = [array if len(array) == len(job) else array[0] for array in _given(job, shapes).values()]
     A, B = _leaves(job, kernel, [job.q, job.v, *rows, *held_at], into)
     return A, B, _code(kernel, held_at)

@@ -19,9 +19,9 @@ from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import check_not_traced, without_effort
-from linkwork.simulation.rollouts.asked import Asked, asked_of
 from linkwork.simulation.rollouts.derivatives import linearised
 from linkwork.simulation.rollouts.recall import Served, known_step, recalled
+from linkwork.simulation.rollouts.request import Request, request_of
 
 
 class Linearised(NamedTuple):
@@ -116,23 +116,23 @@ def linearise(
     }  # fmt: skip
     data = {"inertias": inertias, "armature": armature, "placements": placements}
     forces = None if tau is None else as_array(model, "tau", "velocity", tau)[..., None, :]
-    asked = asked_of(
+    request = request_of(
         model, q, v, forces, dt=length, steps=1, every=1, cost=None, cost_parameters=None, data=data, driven=False,
         **given,
     )  # fmt: skip
-    asked.check_finite()
-    into = None if out is None else _into(out, asked, {"q": q, "v": v, "tau": tau, **given, **data})
-    A, B, code = linearised(asked.job, into)
-    if known is not None and code is not None and current_form() == "auto" and len(asked.job):
+    request.check_finite()
+    into = None if out is None else _into(out, request, {"q": q, "v": v, "tau": tau, **given, **data})
+    A, B, code = linearised(request.job, into)
+    if known is not None and code is not None and current_form() == "auto" and len(request.job):
         memo, key, drive = known
         if not (without_effort(model) and (drive or forces is not None)):
-            memo[key] = Served(asked.job, *code)
-    return Linearised(*(_shaped(asked, A, B) if out is None or into is None else _written(out, into, (A, B))))
+            memo[key] = Served(request.job, *code)
+    return Linearised(*(_shaped(request, A, B) if out is None or into is None else _written(out, into, (A, B))))
 
 
-def _shaped(asked: Asked, *found: Array) -> list[Array]:
+def _shaped(request: Request, *found: Array) -> list[Array]:
     """New arrays with the leading axes of the batch, in the layout that ``out`` requires."""
-    return [np.ascontiguousarray(array).reshape((*asked.batch, *array.shape[1:])) for array in found]
+    return [np.ascontiguousarray(array).reshape((*request.batch, *array.shape[1:])) for array in found]
 
 
 def _written(out: Two, into: Two, found: Two) -> Two:
@@ -143,11 +143,11 @@ def _written(out: Two, into: Two, found: Two) -> Two:
     return out
 
 
-def _into(out: Any, asked: Asked, values: Mapping[str, Any]) -> Two:
+def _into(out: Any, request: Request, values: Mapping[str, Any]) -> Two:
     """The arrays of ``out`` for A and B, with one batch axis, checked against the arguments."""
-    nv, n = asked.job.model.nv, len(asked.job)
-    given = {"q": asked.job.q, "v": asked.job.v, **asked.parts, **asked.others}
-    shapes = [(*asked.batch, 2 * nv, 2 * nv), (*asked.batch, 2 * nv, nv)]
+    nv, n = request.job.model.nv, len(request.job)
+    given = {"q": request.job.q, "v": request.job.v, **request.parts, **request.others}
+    shapes = [(*request.batch, 2 * nv, 2 * nv), (*request.batch, 2 * nv, nv)]
     arguments = [(array, array.ndim) for array in given.values()]
     A, B = as_out(out, shapes, list(given), arguments, [values.get(name) for name in given])
     return A.reshape(n, 2 * nv, 2 * nv), B.reshape(n, 2 * nv, nv)

@@ -23,16 +23,16 @@ from linkwork.model.model import Model
 from linkwork.simulation.arguments import check_not_traced, warn_of_range, warn_of_speed
 from linkwork.simulation.coupled import check_within_limits
 from linkwork.simulation.laws import Parameters
-from linkwork.simulation.rollouts.asked import asked_again
 from linkwork.simulation.rollouts.jobs import Job
+from linkwork.simulation.rollouts.request import repeated_request
 from linkwork.simulation.rollouts.result import Rollout
-from linkwork.simulation.rollouts.steps import apart
+from linkwork.simulation.rollouts.steps import needs_host_loop
 
 if TYPE_CHECKING:
-    from linkwork.simulation.rollouts.by_hand import ByHand, Policy
+    from linkwork.simulation.rollouts.host_loop import HostLoop, Policy
 
 # what most rollouts do not need
-host_loop = LateFunction("linkwork.simulation.rollouts.by_hand:ByHand")
+host_loop = LateFunction("linkwork.simulation.rollouts.host_loop:HostLoop")
 cut_off = LateFunction("linkwork.simulation.rollouts.divergence:cut_off")
 explained = LateFunction("linkwork.simulation.rollouts.divergence:explained")
 spread = LateFunction("linkwork.simulation.rollouts.executors:spread")
@@ -199,7 +199,7 @@ def rollout(
     size = None if chunk is None else integer("chunk", chunk, 1)
     held = integer("hold", hold, 1)
     _check_policy(policy, held, torque, executor)
-    asked = asked_again(
+    request = repeated_request(
         model, q, v, tau, dt=length, steps=steps, every=every, q_target=q_target, kp=kp, v_target=v_target, kd=kd,
         damping=damping, friction=friction, springs=springs, effort_limits=effort_limits, torque=torque,
         parameters=parameters, cost=cost, cost_parameters=cost_parameters, constraints=constraints,
@@ -207,28 +207,29 @@ def rollout(
         integrator=integrator, friction_law=friction_law,
         data={"inertias": inertias, "armature": armature, "placements": placements}, driven=policy is not None,
     )  # fmt: skip
-    job, batch, step, keeps = asked.job, asked.batch, asked.job.step, every > 0
+    job, batch, step, keeps = request.job, request.batch, request.job.step, every > 0
     _check_start(job)
     reused = None if out is None else _reused(job, batch, out, keeps)
     into = reused if reused is not None and keeps else job.buffers()
     if out is not None:
         job = job.apart_from(into)
-    by_hand = host_loop(job, batch, policy, held, apart(step)) if policy is not None or apart(step) else None
+    outside = needs_host_loop(step)
+    loop = host_loop(job, batch, policy, held, outside) if policy is not None or outside else None
     with stepping():
-        if executor is not None and by_hand is None:
+        if executor is not None and loop is None:
             status = spread(job, into, executor, size)
         else:
-            status = (by_hand or job).run(into, get_threads())
+            status = (loop or job).run(into, get_threads())
     if status & 1:
-        asked.check_finite()
+        request.check_finite()
     result = _result(job, into, batch, length, keeps, out)
     result._differentiable = job if policy is None else None
-    if by_hand is not None:
-        result._job, result._tau = by_hand.inner, by_hand.kept
+    if loop is not None:
+        result._job, result._tau = loop.inner, loop.kept
     if status & 2:
         lost = cut_off(into)
         if diverged == "raise":
-            raise _error(job, into, batch, lost, result, by_hand)
+            raise _error(job, into, batch, lost, result, loop)
         return result
     if not step.stops and step.contacts is None:
         warn_of_range(model, result.q)
@@ -323,7 +324,7 @@ def _error(
     batch: tuple[int, ...],
     lost: list[tuple[int, int]],
     result: Rollout,
-    by_hand: ByHand | None,
+    loop: HostLoop | None,
 ) -> SimulationError:
     """The error for the first trajectory that became non-finite."""
     if not lost:
@@ -331,7 +332,7 @@ def _error(
         index = ", ".join(map(str, np.unravel_index(first, batch)))
         message = f"the cost of trajectory [{index}] is not finite; diverged='nan' returns it all"
         return SimulationError(message, job.steps * float(job.parts["dt"][0, 0, 0]), None, result)
-    step, joint, reason = explained(job, into, *lost[0]) if by_hand is None else by_hand.explained()
+    step, joint, reason = explained(job, into, *lost[0]) if loop is None else loop.explained()
     time = step * float(job.parts["dt"][0, 0, 0])
     index = ", ".join(map(str, np.unravel_index(lost[0][0], batch)))
     which, others = (f"trajectory [{index}]", f"; {len(lost)} of {len(job)} do") if batch else ("the trajectory", "")

@@ -31,14 +31,14 @@ def size_of_sums(step: Step) -> int:
     return 2 if step.contacts is None else 2 + step.model.nv
 
 
-def held_by_python(step: Step) -> bool:
+def needs_contact_loop(step: Step) -> bool:
     """Whether contacts are solved in Python in every step, because code has loops."""
     return step.contacts is not None and looped(step.model)
 
 
-def apart(step: Step) -> bool:
+def needs_host_loop(step: Step) -> bool:
     """Whether a law and a cost cannot be part of the step's code, because the rest of it is done in Python."""
-    return bool(step.functions) and held_by_python(step)
+    return bool(step.functions) and needs_contact_loop(step)
 
 
 def step_plan(step: Step, shapes: Mapping[str, Shape], form: str) -> Plan:

@@ -18,7 +18,7 @@ from linkwork.model.contacts import Plane
 from linkwork.model.model import WORLD, Model
 from linkwork.plain import one_line
 from linkwork.simulation.trajectory import ARRAYS, Trajectory
-from linkwork.simulation.watching import Seen
+from linkwork.simulation.watching import Snapshot
 from linkwork.viewer.browser.actor import LAYERS, Actor, sliders_of
 from linkwork.viewer.browser.clock import Clock
 from linkwork.viewer.browser.pulling import Pull
@@ -286,7 +286,7 @@ class View:
         self._hand = self._pull.wrenches(q, v)
         return self._hand
 
-    def see(self, state: Seen) -> bool:
+    def see(self, state: Snapshot) -> bool:
         """Show a state at its time, not before; returns whether to go on."""
         t = state.t
         if t - self._shown_at >= 1.0 / _RATE or t <= self._shown_at:
@@ -298,7 +298,7 @@ class View:
             self._began -= ahead
         return not self._ending and not self._closed.is_set()
 
-    def _show_live(self, state: Seen) -> None:
+    def _show_live(self, state: Snapshot) -> None:
         assert self._live is not None
         self._shown_at = state.t
         actor, live, scale = self._actors[0], self._live, self._metres(self._actors[0])

@@ -1,4 +1,9 @@
-"""Other libraries, if they are installed: one module each, imported only on request."""
+"""Other libraries, if they are installed: one module each, imported only on request.
+
+The modules:
+
+    pinocchio, mujoco   the same bodies and joints there
+"""
 
 from __future__ import annotations
 

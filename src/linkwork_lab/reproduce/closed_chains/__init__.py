@@ -1,7 +1,11 @@
 """Closed chains and parallel computation, which Yamane and Nakamura leave to future work: growth over loops, depth.
 
-ladders       mechanisms with any number of loops
-measurements  times and operations over the number of loops, and operations on the longest path
+Times and operations over the number of loops, and operations on the longest path.
+
+    ladders         mechanisms with any number of loops
+    measurements    the whole experiment, as plain data
+    plots, summary  its figures, its tables on the console
+    page            the tables of its page
 """
 
 from linkwork_lab.reproduce.closed_chains.measurements import measure

@@ -1,11 +1,17 @@
 """Featherstone and Fijany's Constraint Force Algorithm: tests of the claims of their paper, which has no experiments.
 
-chains    the mechanisms
-times     one state of a chain of 10 to 100,000 links: scalar, on lanes, on lanes and threads, beside other methods
-parallel  sequential steps, operations, and the speed-up on any number of processors
-branches  side branches of length log N
-claim     the original algorithm and this one on joints of every kind, in two units; side branches without their bias
-rounding  errors against 50 digits
+Each module measures one thing:
+
+    chains          the mechanisms
+    times           one state of a chain of 10 to 100,000 links: scalar, on lanes, on lanes and threads
+    parallel        sequential steps, operations, and the speed-up on any number of processors
+    branches        side branches of length log N
+    claim           the original algorithm and this one on joints of every kind, in two units
+    rounding        errors against 50 digits
+    claims          the paper's claims beside the results
+    measurements    the whole experiment, as plain data
+    plots, summary  its figures, its tables on the console
+    page            the tables of its page
 """
 
 from linkwork_lab.reproduce.constraint_force.measurements import measure

@@ -1,9 +1,14 @@
 """Yamane and Nakamura's experiments with forward dynamics from the principle of virtual work, and open questions.
 
-swing     Figures 4 and 5: 30-DoF chains that fall from a horizontal start
-times     Figures 6 and 7, and chains of up to tens of thousands of links
-counts    operations of every method by kind, which the paper leaves to future work
-rounding  errors of every method against 50 digits, likewise
+Each module measures one thing:
+
+    swing           Figures 4 and 5: 30-DoF chains that fall from a horizontal start
+    times           Figures 6 and 7, and chains of up to tens of thousands of links
+    counts          operations of every method by kind, which the paper leaves to future work
+    rounding        errors of every method against 50 digits, likewise
+    measurements    the whole experiment, as plain data
+    plots, summary  its figures, its tables on the console
+    page            the tables of its page
 """
 
 from linkwork_lab.reproduce.virtual_work.measurements import measure

@@ -3,11 +3,14 @@
 Everything else reads without this: the planner asks for a plan here, and what it gets is code with loops like any
 other, whose loops have a team of their own for one state.
 
-    segment_tree   the tree of an algorithm for segments: parallel loops over these, with side_branches and seams
-    level_tree     the tree of an algorithm for levels: a loop over these, in it a parallel loop over parts
-    segments       the program of a chain, its tables and memory;   levels   that of a tree
-    parallel       code whose parallel loops run over lanes and a team, by a parallel_kernel
-    team           the threads of a plan, and how helpers join a call
+    side_branches, seams    of a chain that is cut into segments
+    segment_tree            the tree of an algorithm for segments: parallel loops over these
+    level_tree              the tree of an algorithm for levels: a loop over these, in it a parallel loop over parts
+    parallel_kernel         a kernel whose lanes take iterations of parallel loops
+    parallel                code whose parallel loops run over lanes and a team, by this kernel
+    team                    the threads of a plan, and how helpers join a call
+    parallel_loops          programs with parallel loops
+    segments, levels        the program of a chain, that of a tree, with their tables and memory
 """
 
 from __future__ import annotations

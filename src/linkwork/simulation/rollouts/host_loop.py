@@ -22,18 +22,18 @@ from linkwork.simulation.rollouts.jobs import Job
 Policy = Callable[[float, Array, Array], Any]
 
 
-class ByHand:
+class HostLoop:
     """A job with driving forces computed in Python every ``hold`` steps: by a policy, or by the job's own law, with its
-    cost, if these are ``apart`` from the code of the step.
+    cost, if these are ``outside`` the code of the step.
 
     Attributes:
         tau: the forces computed last (n, nv).
         kept: the driving forces at each record (n, K, nv).
     """
 
-    def __init__(self, job: Job, batch: tuple[int, ...], policy: Policy | None, hold: int, apart: bool) -> None:
-        self.job, self.batch, self.policy, self.hold, self.apart = job, batch, policy, hold, apart
-        self.inner = replace(job, step=replace(job.step, law=None, cost=None), shapes={}) if apart else job
+    def __init__(self, job: Job, batch: tuple[int, ...], policy: Policy | None, hold: int, outside: bool) -> None:
+        self.job, self.batch, self.policy, self.hold, self.outside = job, batch, policy, hold, outside
+        self.inner = replace(job, step=replace(job.step, law=None, cost=None), shapes={}) if outside else job
         self.dt = float(job.parts["dt"][0, 0, 0])
         self.tau = np.zeros((len(job), job.model.nv))
         self.kept = np.zeros((len(job), records(job.steps, job.every), job.model.nv))
@@ -50,15 +50,15 @@ class ByHand:
         job, status = self.job, 0
         state, costs = self.inner.begin(into), np.zeros(len(job))
         ends: list[tuple[Array, int]] = []
-        span = 1 if self.apart else self.hold
+        span = 1 if self.outside else self.hold
         for first in range(0, job.steps if len(job) else 0, span):
             steps = min(span, job.steps - first)
             fine = self._say(first, state)
             given = job.parts["tau"][:, min(first, job.parts["tau"].shape[1] - 1)] if "tau" in job.parts else 0.0
             now = (self.tau + given)[:, None, :]
             driven = replace(self.inner, parts={**self.inner.parts, "tau": now})
-            if self.apart and job.step.cost is not None:
-                costs += self._asked(job.step.cost, "cost", first, state, self._drive(driven, first, state))[0]
+            if self.outside and job.step.cost is not None:
+                costs += self._results(job.step.cost, "cost", first, state, self._drive(driven, first, state))[0]
             self.kept[:, -(-first // job.every) :] = now
             said, q, v = fine, state[0].copy(), state[1].copy()
             status |= driven.go(state, into, first, steps, threads)
@@ -75,7 +75,7 @@ class ByHand:
                 self.lost |= new
             if self.lost.any():
                 state[0][self.lost], state[1][self.lost] = job.q[self.lost], job.v[self.lost]
-        if self.apart and job.step.cost is not None:
+        if self.outside and job.step.cost is not None:
             into[-1][...] = costs
         for which, record in ends:
             for array_of in into[:2]:
@@ -99,11 +99,11 @@ class ByHand:
 
     def _say(self, first: int, state: Sequence[Array]) -> Any:
         """Compute the driving forces from step ``first`` on; returns for which trajectories they are finite."""
-        law = self.job.step.law if self.apart else None
+        law = self.job.step.law if self.outside else None
         if self.policy is not None and first % self.hold == 0:
             self.tau = self._policy(first, state)
         elif law is not None:
-            self.tau = self._asked(law, "law", first, state)[0]
+            self.tau = self._results(law, "law", first, state)[0]
         fine = np.asarray(np.isfinite(self.tau).all(axis=1))
         if not fine.all():
             self.tau = np.where(fine[:, None], self.tau, 0.0)
@@ -121,7 +121,7 @@ class ByHand:
                 f"policy(t, q, v) must return joint forces of shape {shape}, but its result has shape {tau.shape}"
             ) from None
 
-    def _asked(
+    def _results(
         self, law: CompiledFunction, key: str, first: int, state: Sequence[Array], *more: Array
     ) -> tuple[Array, Any]:
         """The results of a compiled function for all trajectories, and for which of them they are finite."""

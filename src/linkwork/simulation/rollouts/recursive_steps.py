@@ -21,11 +21,11 @@ from linkwork.engine.trace.differentiate import pushed
 from linkwork.model.model import Model
 from linkwork.model.rotors import with_rotors
 from linkwork.simulation.rollouts.gradients import flat, integrate_of
-from linkwork.simulation.rollouts.pushed_steps import in_tangent_space, tangents
+from linkwork.simulation.rollouts.tangent_steps import in_tangent_space, tangents
 from linkwork.simulation.step import Step, numbered
 
 
-class Driven(NamedTuple):
+class StepParts(NamedTuple):
     """A step in parts: driving forces and armature (nv,), the magnitudes of the constraint forces (r,), accelerations
     (nv,), the derivatives of forces and armature with respect to q, v and tau, (nv, 3 nv), and those of q⁺ with respect
     to q and to the step, (nv, nv).
@@ -41,11 +41,11 @@ class Driven(NamedTuple):
     moved: Any
 
 
-def driven(step: Step, shapes: Mapping[str, Shape]) -> Callable[..., Driven]:
+def parts_of(step: Step, shapes: Mapping[str, Shape]) -> Callable[..., StepParts]:
     """A traceable function for the driving and dissipative forces and for the end of a step."""
     model, nv, law = step.model, step.model.nv, step.law
 
-    def text(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> Driven:
+    def text(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> StepParts:
         names = list(given)
         algorithm = step_forces([*(name for name in names if name in STEP_PARTS), "tau"])
 
@@ -71,7 +71,7 @@ def driven(step: Step, shapes: Mapping[str, Shape]) -> Callable[..., Driven]:
             a = forward_dynamics(rotored, q, v, driving + pulls.forces, pulls.loads)
         else:
             a = forward_dynamics(rotored, q, v, driving, f_ext)
-        return Driven(driving, array_of(r), sizes, a, df, dr, *moved(model, own[0], flat(dt * (v + dt * a))))
+        return StepParts(driving, array_of(r), sizes, a, df, dr, *moved(model, own[0], flat(dt * (v + dt * a))))
 
     return text
 
@@ -87,7 +87,7 @@ def by_recursion(step: Step, shapes: Mapping[str, Shape]) -> Callable[..., tuple
 
     (M + diag r) a = f - h,    da = a_q dq + a_v dv + a_f (df - a dr)
     """
-    drive, model = driven(step, shapes), step.model
+    drive, model = parts_of(step, shapes), step.model
 
     def text(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, Any]:
         parts = drive(q, v, tau, dt, **given)
@@ -101,7 +101,7 @@ def by_recursion(step: Step, shapes: Mapping[str, Shape]) -> Callable[..., tuple
     return text
 
 
-def _responses(step: Step, q: Any, v: Any, f_ext: Any, parts: Driven, responses: Responses) -> tuple[Any, Any, Any]:
+def _responses(step: Step, q: Any, v: Any, f_ext: Any, parts: StepParts, responses: Responses) -> tuple[Any, Any, Any]:
     """The derivatives of accelerations with respect to q, v and forces, under the constraints of the step."""
     if not step.constraints:
         _, a_q, a_v, inverse = responses(parts.forces, f_ext)
@@ -112,7 +112,7 @@ def _responses(step: Step, q: Any, v: Any, f_ext: Any, parts: Driven, responses:
     return found.da_dq, found.da_dv, found.da_dtau
 
 
-def _assembled(dt: Any, parts: Driven, a_q: Any, a_v: Any, inverse: Any) -> tuple[Any, Any]:
+def _assembled(dt: Any, parts: StepParts, a_q: Any, a_v: Any, inverse: Any) -> tuple[Any, Any]:
     """A and B from the derivatives of accelerations with respect to q, v and forces."""
     nv, nothing = parts.a.shape[-1], np.zeros_like(inverse)
     unit = nothing + np.eye(nv)

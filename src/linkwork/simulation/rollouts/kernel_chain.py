@@ -30,8 +30,8 @@ from linkwork.dynamics.operational import force_responses, operational_inertia_i
 from linkwork.dynamics.traced import traced_call
 from linkwork.engine.plans import Plan, Task, TracedTask, plan_for
 from linkwork.model.rotors import with_rotors
-from linkwork.simulation.rollouts.driven_steps import moved
 from linkwork.simulation.rollouts.gradients import flat
+from linkwork.simulation.rollouts.recursive_steps import moved
 from linkwork.simulation.step import Step
 from linkwork.spatial.small_matrices import transposed
 
@@ -47,7 +47,7 @@ def is_a_chain(step: Step) -> bool:
     return bool(step.constraints) and is_chained(held_by(step.model, step.constraints))
 
 
-def chained(held: HeldBy, shapes: Mapping[str, Shape]) -> CompiledFunction:
+def chain_of(held: HeldBy, shapes: Mapping[str, Shape]) -> CompiledFunction:
     """A and B from q, v, tau, the other arguments of the step, the constraints' placements and settings."""
 
     def made() -> CompiledFunction:

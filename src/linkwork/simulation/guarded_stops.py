@@ -67,7 +67,7 @@ def stopped(
     return speeds, impulses, added
 
 
-def stopped_in_loops(
+def with_stops_in_loops(
     moving: Callable[..., tuple[Any, Any]],
     given: Sequence[Any],
     free: tuple[Any, Any],

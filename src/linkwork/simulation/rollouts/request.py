@@ -39,7 +39,7 @@ from linkwork.simulation.step_arguments import check_small, step_of
 as_parameters = LateFunction("linkwork.dynamics.varied:as_parameters")
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """A job, the leading axes of its trajectories, and the arrays given by the user, by the names of the arguments."""
 
     job: Job
@@ -54,12 +54,12 @@ class Asked(NamedTuple):
             finite_array(called, array)
 
 
-def asked_of(
+def request_of(
     model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None, *, dt: float, steps: int | None, every: int,
     torque: Any, parameters: Any, cost: Any, cost_parameters: Any, constraints: Any, stabilisation: Any, proximal: Any,
     joint_limits: Any, contacts: Any, friction: Any, friction_law: Any, integrator: Any, springs: Any,
     effort_limits: Any, data: Mapping[str, ArrayLike | None], driven: bool, **others: Any,
-) -> Asked:  # fmt: skip
+) -> Request:  # fmt: skip
     """The job for the arguments of ``lw.rollout``. ``dt`` and ``every`` are already checked, ``data`` are parameters of
     the mechanism, ``driven`` says whether a policy adds driving forces, and ``others`` are parts of a step.
     """
@@ -106,7 +106,7 @@ def asked_of(
             current_form(),
             {key: shape for key, (_, _, shape) in own.items()},
         )
-    return Asked(job, batch, parts, named)
+    return Request(job, batch, parts, named)
 
 
 # The same options as in an earlier call
@@ -172,18 +172,18 @@ _IDENTIFIED = (
 """How each argument identifies a call, besides the numbers of its arrays."""
 
 
-def asked_again(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None, **others: Any) -> Asked:
-    """``asked_of``, of which a call that differs from an earlier one in numbers only repeats what concerns these."""
+def repeated_request(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None, **others: Any) -> Request:
+    """``request_of``, of which a call that differs from an earlier one in numbers only repeats what concerns these."""
     given = {"q": q, "v": v, "tau": tau, **others, **others["data"]}
     try:
         key = (current_form(), *[how(given[name]) for how, names in _IDENTIFIED for name in names])
     except _Unknown:
-        return asked_of(model, q, v, tau, **others)
-    known: dict[Any, tuple[Asked, list[Any]]] = model._memo.derived.setdefault(asked_again, {})
+        return request_of(model, q, v, tau, **others)
+    known: dict[Any, tuple[Request, list[Any]]] = model._memo.derived.setdefault(repeated_request, {})
     before = known.get(key)
     if before is not None and all_finite(given["q"]) and all_finite(given["v"]):
         return _with_numbers(before[0], given)
-    found = asked_of(model, q, v, tau, **others)
+    found = request_of(model, q, v, tau, **others)
     if len(known) >= _MOST_KEPT:
         known.clear()
     objects = [given[name] for name in _OBJECTS]  # they are known by identity, so they must live
@@ -191,16 +191,16 @@ def asked_again(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None,
     return found
 
 
-def _without_numbers(found: Asked) -> Asked:
+def _without_numbers(found: Request) -> Request:
     """The same call without the arrays that each call has of its own."""
     job, nothing = found.job, np.empty((1, 1, 0))
     own = {*_ROWS, *job.shapes}
     arrays = {name: nothing if name in own else array for name, array in job.parts.items()}
     parts = {name: nothing if name in own else array for name, array in found.parts.items()}
-    return Asked(replace(job, q=nothing[0], v=nothing[0], parts=arrays), found.batch, parts, {})
+    return Request(replace(job, q=nothing[0], v=nothing[0], parts=arrays), found.batch, parts, {})
 
 
-def _with_numbers(before: Asked, given: Mapping[str, Any]) -> Asked:
+def _with_numbers(before: Request, given: Mapping[str, Any]) -> Request:
     """An earlier call's job, with the numbers of this one."""
     job, batch, rest = before.job, before.batch, dict[str, Array]()
     step, model = job.step, job.model
@@ -222,4 +222,4 @@ def _with_numbers(before: Asked, given: Mapping[str, Any]) -> Asked:
         (array if array.shape == (*batch, size) else np.broadcast_to(array, (*batch, size))).reshape(n, size)
         for array, size in ((given["q"], model.nq), (given["v"], model.nv))
     )
-    return Asked(replace(job, q=q, v=v, parts=arrays), batch, parts, rest)
+    return Request(replace(job, q=q, v=v, parts=arrays), batch, parts, rest)

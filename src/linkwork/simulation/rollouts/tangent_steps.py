@@ -74,7 +74,7 @@ def along(step: Step, shapes: Mapping[str, Shape]) -> Callable[..., Any]:
     return text
 
 
-def by_pushing(step: Step, shapes: Mapping[str, Shape]) -> Callable[..., tuple[Any, Any]]:
+def by_tangents(step: Step, shapes: Mapping[str, Shape]) -> Callable[..., tuple[Any, Any]]:
     """A traceable function: A and B of any step, by propagating all unit tangents."""
     model = step.model
 
