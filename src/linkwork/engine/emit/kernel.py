@@ -66,8 +66,7 @@ def module(
 
 
 _LONG, _LONGEST_BLOCK = 2_000, 500
-"""Instructions of a long program, and of a basic block of one, which are cut: LLVM's time is quadratic in its length.
-"""
+"""Instructions of a long program, and of a basic block of one, which are cut: LLVM's time is quadratic in it."""
 
 
 class Kernel(Arithmetic):
@@ -84,19 +83,14 @@ class Kernel(Arithmetic):
         self, program: Program, interface: Interface, lanes: int, symbol: str = "kernel", kept: KeptRows | None = None
     ) -> None:
         super().__init__(lanes, symbol)
-        self.kept = kept
-        """Where rows are kept, of a program inside another."""
+        self.kept = kept  # where rows are kept, of a program inside another
         self.program, self.interface = program, interface
-        self.inner: list[str] = []
-        """The functions that it calls."""
+        self.inner: list[str] = []  # the functions that it calls
         self.memory: list[str] = []
         self.outer: tuple[int, int] | None = None  # the outermost loop's counter, and where its next row is
-        self.subroutines: dict[Subroutine, str] = {}
-        """Those that have been written, by the names of their functions."""
-        self.left: set[int] = set()
-        """Folds whose state lies in memory as they left it."""
-        self.given: dict[tuple[str, ...], str] = {}
-        """Where values lie that programs over rows are given."""
+        self.subroutines: dict[Subroutine, str] = {}  # those that have been written, by the names of their functions
+        self.left: set[int] = set()  # folds whose state lies in memory as they left it
+        self.given: dict[tuple[str, ...], str] = {}  # where values lie that programs over rows are given
         self.handed: dict[int, Callable[[int, Address], None]] = {}
         """What writes loads of what the iteration before may have left in registers."""
         self.until_cut = _LONGEST_BLOCK if len(program.root.order) > _LONG else -1
@@ -150,18 +144,11 @@ class Kernel(Arithmetic):
         self.until_cut -= 1
         if self.until_cut == 0:
             self.cut()
-        program = self.program
-        operation, operands = program.operations[n], program.operands[n]
+        operation, operands = self.program.operations[n], self.program.operands[n]
         if operation in _EMITTED:
-            _EMITTED[operation](self, n, operands, program.details[n])
+            _EMITTED[operation](self, n, operands, self.program.details[n])
         else:
-            self.arithmetic(n, operation, max(self.lanes, program.widths[n]), *map(self.value, operands))
-
-    def emit_store_index(self, x: int, address: Address) -> None:
-        self.store(f"%v{x}", self.integer(address), "i64")
-
-    def emit_vector(self, n: int, operands: tuple[Any, ...]) -> None:
-        self.vector([self.value(x) for x in operands], f"%v{n}")
+            self.arithmetic(n, operation, max(self.lanes, self.program.widths[n]), *map(self.value, operands))
 
     def extract(self, n: int, operands: tuple[Any, ...], lane: int) -> None:
         wide = vector(self.program.lanes(operands[0]))
@@ -187,20 +174,23 @@ class Kernel(Arithmetic):
         self.until_cut = _LONGEST_BLOCK
         self.never = self.never or self.block("never")
         nowhere = self.compare("eq", f"%{self.interface.argument_names[0]}", "null", "ptr")
-        following = self.block("part")
-        self.branch(nowhere, self.never, following)
+        self.branch(nowhere, self.never, following := self.block("part"))
         self.begin(following)
 
     def within(self, program: Program, interface: Interface, symbol: str) -> Kernel:
         """The kernel of a program inside this one."""
         return Kernel(program, interface, self.lanes, symbol, self.kept_inside)
 
+    def allocate(self, place: str, size: int, values: Sequence[str] = ()) -> None:
+        """Memory for so many numbers, of which these are the first."""
+        self.memory.append(f"  {place} = alloca [{self.lanes * max(1, size)} x double], align 64")
+        for k, value in enumerate(values):
+            self.store(value, self.at(place, k * self.lanes), self.type, self.align)
+
     def repeat(self, n: int, what: Repeat, values: Sequence[str]) -> None:
         """A call of the function that repeats; %v{n} is its memory, which holds the final state."""
         symbol = f"{self.symbol}.repeat{n}"
-        self.memory.append(f"  %v{n} = alloca [{self.lanes * memory_of(what)} x double], align 64")
-        for k, value in enumerate(values):
-            self.store(value, self.at(f"%v{n}", k * self.lanes), self.type, self.align)
+        self.allocate(f"%v{n}", memory_of(what), values)
         self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.rows_at}, ptr %data, ptr %ints)")
         program = self.within(what.program, interface_of(what, self.interface), f"{symbol}.program")
         self.inner += [program.text(), repeat(symbol, what, self.lanes)]
@@ -212,13 +202,11 @@ class Kernel(Arithmetic):
             for k, program in enumerate(programs(what)):
                 own, interface = symbol + f".sparing{k}" * (k > 0), self.interface.inside((what.given,), (what.state,))
                 self.inner.append(self.within(program, interface, own).text())
-        self.memory.append(f"  %v{n} = alloca [{self.lanes * max(1, what.state)} x double], align 64")
+        self.allocate(f"%v{n}", what.state)
         before = self.left_by(self.program.operands[n], what.given)
         place = f"%v{before}" if before is not None else f"%given{n}"
         if before is None:
-            self.memory.append(f"  {place} = alloca [{self.lanes * max(1, what.given)} x double], align 64")
-            for k, value in enumerate(values):
-                self.store(value, self.at(place, k * self.lanes), self.type, self.align)
+            self.allocate(place, what.given, values)
         arguments = listed([("ptr", place), ("ptr", f"%v{n}"), *tables_with(self.rows_at, calls=True)])
         calls_of(self, what, self.subroutines[what], f"({arguments})", place, self.lanes)
 
@@ -252,9 +240,7 @@ class Kernel(Arithmetic):
         before = self.left_by(self.program.operands[n][: what.state], what.state)
         self.left -= {before}
         if before is None:
-            self.memory.append(f"  %v{n} = alloca [{self.lanes * what.state} x double], align 64")
-            for k, value in enumerate(values[: what.state]):
-                self.store(value, self.at(f"%v{n}", k * self.lanes), self.type, self.align)
+            self.allocate(f"%v{n}", what.state, values[: what.state])
         else:
             self.let(f"getelementptr i8, ptr %v{before}, i64 0", f"%v{n}")
         self.left.add(n)
@@ -270,18 +256,14 @@ class Kernel(Arithmetic):
             return None
         (before, *others) = {program.operands[x][0] for x in finals}
         same = not others and [program.details[x] for x in finals] == list(range(size))
-        if not same or before not in self.left or program.details[before].state != size:
-            return None
-        return int(before)
+        return int(before) if same and before in self.left and program.details[before].state == size else None
 
     def given_at(self, values: Sequence[str]) -> str:
         """Where the given values of programs over rows are stored: once, for all that are given the same."""
         key = tuple(values)
         if key not in self.given:
             place = self.given[key] = f"%given{len(self.given)}"
-            self.memory.append(f"  {place} = alloca [{self.lanes * max(1, len(key))} x double], align 64")
-            for k, value in enumerate(values):
-                self.store(value, self.at(place, k * self.lanes), self.type, self.align)
+            self.allocate(place, len(key), values)
         return self.given[key]
 
     def emit_index(self, n: int, address: Address) -> None:
@@ -362,19 +344,18 @@ class Kernel(Arithmetic):
 
     def carried(self, loop: Loop, tag: str) -> Registers:
         """The loop-carried registers of a loop: only for one state; several lanes have none to spare."""
-        return Registers(
-            self, carried(self.program, loop) if self.lanes == 1 and optimisations.on("carrying") else None, tag
-        )
+        alone = self.lanes == 1 and optimisations.on("carrying")
+        return Registers(self, carried(self.program, loop) if alone else None, tag)
 
 
-_EMITTED: dict[str, Callable[[Kernel, int, tuple[Any, ...], Any], None]] = {
-    "load": lambda kernel, n, _, address: kernel.handed.get(n, kernel.emit_load)(n, address),
-    "store": lambda kernel, _, operands, address: kernel.emit_store(operands[0], address),
-    "index": lambda kernel, n, _, address: kernel.emit_index(n, address),
-    "store_index": lambda kernel, _, operands, address: kernel.emit_store_index(operands[0], address),
-    "affine": lambda kernel, n, _, address: kernel.emit_affine(n, address),
-    "loop": lambda kernel, _, __, loop: kernel.emit_loop(loop),
-    "vector": lambda kernel, n, operands, _: kernel.emit_vector(n, operands),
+_EMITTED: dict[str, Callable[[Kernel, int, tuple[Any, ...], Any], object]] = {
+    "load": lambda w, n, _, address: w.handed.get(n, w.emit_load)(n, address),
+    "store": lambda w, _, operands, address: w.emit_store(operands[0], address),
+    "index": lambda w, n, _, address: w.emit_index(n, address),
+    "store_index": lambda w, _, operands, address: w.store(f"%v{operands[0]}", w.integer(address), "i64"),
+    "affine": lambda w, n, _, address: w.emit_affine(n, address),
+    "loop": lambda w, _, __, loop: w.emit_loop(loop),
+    "vector": lambda w, n, operands, _: w.vector([w.value(x) for x in operands], f"%v{n}"),
     "extract": Kernel.extract,
     "keep": Kernel.keep,
     **dict.fromkeys(("final", "part"), Kernel.number),
