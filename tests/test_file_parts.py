@@ -13,7 +13,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.formats import mjcf_parts
-from linkwork.simulation import machine
+from linkwork.inside import costs
 from strategies import Array
 
 GEOM = '<geom type="box" size=".1 .2 .3" pos=".05 -.02 .1" euler="10 20 30"/>'
@@ -241,8 +241,8 @@ def test_stops_and_friction_of_joints_that_move_together(monkeypatch: pytest.Mon
     assert by_python.q[:, 1].max() == pytest.approx(0.1) and free.q[-1, 1] > 0.12  # the first is stopped
     np.testing.assert_allclose(by_python.q[:, 2], -0.5 * by_python.q[:, 1] + 0.02, atol=1e-9)
     assert abs(alone.q[-1, 2] + 0.5 * alone.q[-1, 1] - 0.02) > 0.01
-    monkeypatch.setattr(machine, "WORTH", 1)
-    by_code = lw.simulate(model, *START, 0.16, 0.004, tau=tau, joint_limits=True)
+    with costs(python_steps=1):
+        by_code = lw.simulate(model, *START, 0.16, 0.004, tau=tau, joint_limits=True)
     np.testing.assert_allclose(by_code.q, by_python.q, rtol=0, atol=1e-9)
     np.testing.assert_allclose(by_code.v, by_python.v, rtol=0, atol=1e-9)
     clear = by_python.q[:, 1] < 0.08  # at a stop nobody can say which of the joints friction holds

@@ -26,11 +26,11 @@ from linkwork.engine.plans.traced import Traced, TracedTask
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace import isomorphic
 from linkwork.errors import TracingError
+from linkwork.inside import costs
 from linkwork.joints import Free, Joint, Prismatic, Revolute
 from linkwork.joints.joint import is_built_in
 from linkwork.model import Model
 from linkwork.model.isomorphism import MOST_LANES, roles
-from linkwork.simulation import machine
 from linkwork.spatial import Columns, CoordinateAxis, Coordinates, Motion, Subspace, Transform, Vec3, Z, sin_cos
 from programs import arguments_of, bits
 from robots import ROBOTS
@@ -329,11 +329,10 @@ def test_over_time_branches_are_side_by_side_and_have_the_bits_of_others(monkeyp
         assert alone.q.tobytes() == many.q[1].tobytes() and alone.v.tobytes() == many.v[1].tobytes()
     assert not np.isfinite(alone.v).all()
 
-    monkeypatch.setattr(machine, "WORTH", 0)
     for integrator in ("semi_implicit_euler", "runge_kutta_4"):
-        found = lw.simulate(model, q[0], v[0], 0.01, 1e-3, integrator=integrator)
-        with monkeypatch.context() as changed:
-            changed.setattr(machine, "_LARGEST", 0)
+        with costs(python_steps=0):
+            found = lw.simulate(model, q[0], v[0], 0.01, 1e-3, integrator=integrator)
+        with costs(simulated=0):
             expected = lw.simulate(model, q[0], v[0], 0.01, 1e-3, integrator=integrator)
         assert found.q.tobytes() == expected.q.tobytes() and found.a.tobytes() == expected.a.tobytes()
     plans = [plan for plan in model._memo.plans.values() if isinstance(getattr(plan, "source", None), Traced)]

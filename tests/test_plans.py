@@ -17,7 +17,6 @@ from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.carrying import carried
 from linkwork.engine.function import function
 from linkwork.engine.ir.layout import WIDTHS
-from linkwork.engine.ir.program import text
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Task, form_of, looped, plan_for
 from linkwork.engine.plans.loops import BodyLoops, Looped
@@ -249,17 +248,6 @@ def test_the_architecture_names_every_module_of_the_engine() -> None:
     for room in (path for path in engine.iterdir() if path.is_dir() and path.name != "__pycache__"):
         text = (room / "__init__.py").read_text()
         assert f"| `{room.name}` |" in page and "Comes in:" in text and "Goes out:" in text, room.name
-
-
-def test_a_row_of_what_is_handed_on_is_used_again_when_all_children_have_read_it() -> None:
-    parents = [0, 0, 1, 1, 3, 2, 4, 0, 7, 8, 3]
-    left: dict[int, int] = {}
-    for body, (row, earlier) in list(enumerate(tables._handed(parents)))[1:]:
-        assert earlier == 0 if parents[body] == 0 else left[earlier] == parents[body]
-        left[row] = body
-    assert 0 not in left and len(left) < 5
-    loops = BodyLoops(Task(ALGORITHMS["mass_matrix_inverse"], CHAIN))
-    assert "handed_ints" in text(loops.program)
 
 
 # Forms on request

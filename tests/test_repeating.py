@@ -17,8 +17,7 @@ from linkwork.compiled.repeating import repeat
 from linkwork.compiled.subroutine import subroutine
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.passes import around_repeat
-from linkwork.engine.ir.program import Program, Repeat, Subroutine, count, inner, length, programs
-from linkwork.engine.ir.sharing import share_values
+from linkwork.engine.ir.program import Program, Repeat, Subroutine, count, length, programs
 from linkwork.engine.ir.verifier import InvalidProgram, verify
 from linkwork.engine.trace.replay import expanded
 from linkwork.spatial.elementary import varying_as
@@ -227,31 +226,6 @@ def test_a_subroutine_stands_in_code_once() -> None:
     uses = code.program.operations.count("subroutine")
     assert uses == 3 and code.count()["exp"] == 3 and code.text().count("= exp ") == 1
     assert length(code.program) == len(code.program.root.order) + length(what.program)
-
-
-def test_a_subroutine_is_given_what_its_caller_has() -> None:
-    def text(x: Any, y: Any) -> Any:
-        turned = subroutine(lambda x, y: [np.sin(x) * y[0], np.cos(x) * y + np.exp(y)])
-        first, second = turned(x, np.sin(x) * y)
-        return first + np.cos(x), second * np.sin(x)
-
-    code = lw.compile(text, x=(), y=2)
-    x, y = np.random.default_rng(1).normal(size=21), np.random.default_rng(2).normal(size=(21, 2))
-    found = code(x, y)
-    for k, whole in enumerate(found):
-        np.testing.assert_array_equal([code(*each)[k] for each in zip(x, y, strict=True)], whole)
-        with lw.interpreted():
-            np.testing.assert_array_equal(code(x, y)[k], whole)
-    plain = expanded(code.program)
-    (alone,) = inner(plain)
-    shared = share_values(plain)
-    (what,) = inner(shared)
-    assert isinstance(what, Subroutine) and what.given == 3 + 2  # both sines of x, no step on the way to them
-    assert length(what.program) < length(alone.program) - 20
-    verify(shared, ["argument0", "argument1", "result0", "result1"])
-    twice = expanded(lw.compile(used, x=2, y=()).program)
-    before = [each.given for each in inner(twice)]
-    assert [each.given for each in inner(share_values(twice))] == before  # code that is called from several places
 
 
 def test_what_is_zero_in_all_lanes_is_spared_and_leaves_the_bits() -> None:

@@ -206,7 +206,7 @@ def test_what_is_not_called_overwritten_is_never_overwritten(name: str, monkeypa
     loops = BodyLoops(task)
     program = roll(task.algorithm, loops.model_tables.kinds, loops.model_tables.width, expand=False)
     lost = overwritten(program)
-    loops.laid_out = program, laid_out(program, grouped=False)  # else rows are used again, after derivatives
+    loops.laid_out = program, laid_out(program)
     read: list[tuple[int, Any, int, float]] = []
 
     class Watched(evaluator._Run):

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.engine.code import jit
+from linkwork.engine import optimisations
+from linkwork.engine.code import jit, loader
 from linkwork.engine.emit import kernel, row_kernel, streaming
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.sparing import Spared
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import Operand, Program
+from linkwork.engine.mode import form
 from linkwork.engine.run.memory import address, aligned
 from strategies import Array, pool, state_of
 
@@ -237,3 +239,29 @@ def test_a_long_program_is_cut_into_basic_blocks_and_keeps_its_bits(way: str, mo
     assert "never" not in whole.text and parted.text.count("label %never") > 10
     (expected, status), (found, same) = whole(inputs), parted(inputs)
     assert status == same and expected.tobytes() == found.tobytes()
+
+
+@pytest.mark.parametrize("name", optimisations.OPTIMISATIONS)
+def test_what_is_turned_off_leaves_the_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def results() -> list[Array]:
+        model = lw.mechanisms.binary_tree(3)
+        s = state_of(model, 3, (19,))
+        damped = {"damping": 0.1, "friction": 0.1, "joint_limits": True, "dt": 1e-3, "steps": 3}
+        found = [lw.forward_dynamics(model, s.q, s.v, s.tau), lw.mass_matrix(model, s.q[0]), lw.mass_matrix(model, s.q)]
+        found.append(lw.rollout(model, s.q, s.v, **damped).q)
+        found.append(lw.inverse_kinematics(model, lw.forward_kinematics(model, s.q, "body7"), "body7").q)
+        with form("rolled"):
+            found += [lw.mass_matrix_inverse(model, s.q[0]), lw.inverse_dynamics_derivatives(model, s.q, s.v, s.a)[0]]
+        return found
+
+    key, expected = loader.key_of(jit.host()), results()
+    monkeypatch.setattr(optimisations, "without", lambda: frozenset({name}))
+    assert loader.key_of(jit.host()) != key
+    for result, wanted in zip(results(), expected, strict=True):
+        assert result.tobytes() == wanted.tobytes()
+
+
+def test_an_unknown_optimisation_is_ignored_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(optimisations.WITHOUT, "rows, haste")
+    with pytest.warns(lw.LinkworkWarning, match="'haste', which is ignored; it may name rows, "):
+        assert optimisations.without.__wrapped__() == {"rows"}

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.inside import costs
 from linkwork.simulation import machine, stops
 from linkwork.simulation.run import Run
 from linkwork.simulation.stages import Asking
@@ -24,10 +25,10 @@ ARRAYS = ("t", "q", "v", "a", "tau", "constraint_forces")
 
 
 @pytest.fixture(autouse=True)
-def worth_while(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def worth_while() -> Iterator[None]:
     """Compile code however few steps there are."""
-    monkeypatch.setattr(machine, "WORTH", 0)
-    yield
+    with costs(python_steps=0):
+        yield
 
 
 @cache
@@ -47,9 +48,8 @@ def run(model: lw.Model, **more: Any) -> lw.Trajectory:
     return lw.simulate(model, lw.neutral(model), v, **{"duration": 0.3, "dt": 0.005, **more})
 
 
-def by_python(monkeypatch: pytest.MonkeyPatch, model: lw.Model, **more: Any) -> lw.Trajectory:
-    with monkeypatch.context() as changed:
-        changed.setattr(machine, "_LARGEST", 0)
+def by_python(model: lw.Model, **more: Any) -> lw.Trajectory:
+    with costs(simulated=0):
         return run(model, **more)
 
 
@@ -92,13 +92,13 @@ def test_code_goes_the_same_way_to_the_bit(way: str, integrator: str, monkeypatc
     asked = steps_of_python(monkeypatch)
     found = run(arm(), **given)
     assert asked == [0]  # all steps but the first are code
-    expected = by_python(monkeypatch, arm(), **given)
+    expected = by_python(arm(), **given)
     for name in ARRAYS:
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
 
 
+@costs(python_steps=50)  # 150 steps, of runs of 60
 def test_short_runs_get_code_when_there_have_been_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "WORTH", 50)  # 150 steps, of runs of 60
     model, asked = arm.__wrapped__(), steps_of_python(monkeypatch)
     paths, counts = [], []
     for _ in range(4):
@@ -110,8 +110,8 @@ def test_short_runs_get_code_when_there_have_been_enough(monkeypatch: pytest.Mon
         assert all(np.array_equal(getattr(path, name), getattr(paths[0], name)) for path in paths), name
 
 
+@costs(python_steps=200)
 def test_how_a_run_with_stops_is_done_depends_on_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "WORTH", 200)
     asked, counts = steps_of_python(monkeypatch), []
     for steps in (59, 60, 59):  # 20 for each body
         asked.clear()
@@ -120,29 +120,29 @@ def test_how_a_run_with_stops_is_done_depends_on_it_alone(monkeypatch: pytest.Mo
     assert counts == [60, 1, 60]
 
 
+@costs(python_steps=20)
 @pytest.mark.filterwarnings("ignore:prismatic joint")  # without stops it runs out of its range
 @BOTH
 def test_friction_and_stops_of_loops_are_solved_for_inside(integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plane = lw.PointOnPlane("b", placement=lw.placement((0.5, 0.0, 0.0)), normal=(1, 0, 1))
     given: dict[str, Any] = {"constraints": [plane], "integrator": integrator}
     push, slow = {"tau": [0.0, 0.0, 0.0, 0.1, 0.0]}, {"torque": lambda t, q, v: -5.0 * v}
-    monkeypatch.setattr(machine, "WORTH", 20)
     for friction, stopped, more in ((0.0, True, push), (0.3, True, slow), (0.3, False, push)):
         model, options = arm(friction, -0.2), {"joint_limits": stopped, **given, **more}
         asked = steps_of_python(monkeypatch)
         found = run(model, **options)
         assert set(asked) <= {0}
         assert (0 < found.q[:, 0].argmax() < 60 and found.q[:, 0].max() == 0.2) or not stopped
-        expected = by_python(monkeypatch, model, **options)
+        expected = by_python(model, **options)
         for name in ARRAYS:
             close(getattr(found, name), getattr(expected, name), 1e-9)
-    monkeypatch.setattr(machine, "_MOST_IN_LOOPS", 0)
-    asked, model, options = steps_of_python(monkeypatch), arm(0.0, -0.21), {"joint_limits": True, **given, **push}
-    found = run(model, **options)
-    assert 2 < len(set(asked)) < 60  # from the first stop on
-    expected = by_python(monkeypatch, model, **options)
-    for name in ARRAYS:
-        assert np.array_equal(getattr(found, name), getattr(expected, name)), name
+    with costs(stops_inside=0):
+        asked, model, options = steps_of_python(monkeypatch), arm(0.0, -0.21), {"joint_limits": True, **given, **push}
+        found = run(model, **options)
+        assert 2 < len(set(asked)) < 60  # from the first stop on
+        expected = by_python(model, **options)
+        for name in ARRAYS:
+            assert np.array_equal(getattr(found, name), getattr(expected, name)), name
 
 
 @pytest.mark.filterwarnings("ignore:prismatic joint")  # without stops it runs out of its range
@@ -151,7 +151,7 @@ def test_friction_and_stops_are_solved_for_inside(integrator: str, monkeypatch: 
     model, push = arm(0.3, -0.2), {"tau": [3.0, -1.0, 0.0, 0.1, 0.0], "integrator": integrator}
     for joint_limits in (False, True):
         found = run(model, joint_limits=joint_limits, **push)
-        expected = by_python(monkeypatch, model, joint_limits=joint_limits, **push)
+        expected = by_python(model, joint_limits=joint_limits, **push)
         for name in ARRAYS:
             close(getattr(found, name), getattr(expected, name), 1e-9)
     assert found.q[:, 0].max() == 0.2
@@ -186,7 +186,7 @@ def test_forces_of_couplings_know_of_friction_and_stops(integrator: str, monkeyp
             asked = steps_of_python(counted)
             found = run(model, **given)
         assert asked == [0]
-        expected = by_python(monkeypatch, model, **given)
+        expected = by_python(model, **given)
         for name in ARRAYS:
             close(getattr(found, name), getattr(expected, name), 1e-9)
         if not friction:
@@ -206,14 +206,14 @@ def test_python_says_the_torque_of_each_step(monkeypatch: pytest.MonkeyPatch) ->
     ways: list[dict[str, Any]] = [{}, {"hold": 3, "record": 7}, {"hold": 2, **rk}, rk, {**rk, **held_down}]
     for options in ways:
         found, count = run(arm(), torque=told, **options), len(calls)
-        expected = by_python(monkeypatch, arm(), torque=told, **options)
+        expected = by_python(arm(), torque=told, **options)
         assert calls[:count] == calls[count:]
         for name in ARRAYS:
             assert np.array_equal(getattr(found, name), getattr(expected, name)), name
         calls.clear()
     for options in ({}, rk):
         given = {"torque": told, "joint_limits": True, **options}
-        close(run(arm(0.3, -0.2), **given).q, by_python(monkeypatch, arm(0.3, -0.2), **given).q, 1e-9)
+        close(run(arm(0.3, -0.2), **given).q, by_python(arm(0.3, -0.2), **given).q, 1e-9)
 
 
 def test_a_step_that_was_begun_by_code_is_finished_by_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,7 +298,7 @@ def test_a_motion_that_blows_up_says_the_same(integrator: str, monkeypatch: pyte
     with pytest.raises(lw.SimulationError) as code:
         run(arm(), **options)
     with pytest.raises(lw.SimulationError) as python:
-        by_python(monkeypatch, arm(), **options)
+        by_python(arm(), **options)
     assert str(code.value) == str(python.value) and code.value.time == python.value.time
     paths = [error.value.trajectory for error in (code, python)]
     assert all(isinstance(path, lw.Trajectory) for path in paths)
@@ -462,7 +462,7 @@ def test_what_python_says_wrongly_is_said(integrator: str) -> None:
 def test_a_load_that_varies_with_time_does_so_beside_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
     lift = lw.compile(lambda t, q, v: np.ones((3, 6)) * np.sin(9.0 * t), t=(), q=6, v=5)
     given: dict[str, Any] = {"torque": law, "f_ext": lift, "duration": 0.1}
-    assert np.array_equal(run(arm(), **given).q, by_python(monkeypatch, arm(), **given).q)
+    assert np.array_equal(run(arm(), **given).q, by_python(arm(), **given).q)
 
 
 def test_simulations_inside_each_other_keep_their_own_steps() -> None:

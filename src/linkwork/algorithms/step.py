@@ -9,7 +9,7 @@ The drive is held constant by the motors for the whole step; springs are evaluat
 implicit, with the velocity at the step's end, so that it never adds energy, however large it is; it is added to the
 rotor inertias on the diagonal of M. MuJoCo's Euler integrator treats damping in the same way. Friction is smoothed
 Coulomb friction: constant down to 0.001 rad/s or m/s, and proportional to the speed below, so that a joint held by it
-creeps more slowly than that. ``lw.simulate`` has the other law, Coulomb friction with stiction, which keeps such a
+creeps more slowly than that. The other law, Coulomb friction with stiction, keeps such a
 joint at rest (``simulation.resistance``).
 """
 

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from linkwork.cli.info import find
 from linkwork.engine.code import jit
+from linkwork.engine.optimisations import OPTIMISATIONS
 from linkwork.errors import ArgumentError
 from linkwork.files import write_text
 from linkwork.progress import saying
@@ -20,6 +21,7 @@ from linkwork_lab.bench.measurements import SCHEMA
 from linkwork_lab.bench.peers import NAMES
 from linkwork_lab.bench.plot import plot_chains
 from linkwork_lab.bench.report import markdown, print_report
+from linkwork_lab.bench.without import compare, print_comparison
 
 NAME = "bench"
 """The name of its tables on a page."""
@@ -54,12 +56,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         choices=(2, 4, 8),
         help="measure as on a CPU whose vectors have so many float64 numbers, if this one has more",
     )
+    parser.add_argument(
+        "--without",
+        metavar="NAMES",
+        help="measure what optimisations of generated code bring, instead: the times without these, separated by "
+        f"commas, beside those with all; of {', '.join(OPTIMISATIONS)}",
+    )
     parser.add_argument("--quick", action="store_true", help="fewer rounds, shorter chains: a few minutes")
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
     if options.write:
         pages.around(options.write, NAME)  # a wrong file is reported before anything is measured
+    if options.without:
+        return _without(options, console)
     if options.from_json:
         try:
             data = json.loads(options.from_json.read_text(encoding="utf-8"))
@@ -86,14 +96,32 @@ def run(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
+def _without(options: argparse.Namespace, console: Console) -> int:
+    unknown = [name for name in options.without.split(",") if name not in OPTIMISATIONS]
+    if unknown:
+        raise ArgumentError(f"--without: {unknown[0]!r} is none of {', '.join(OPTIMISATIONS)}")
+    if options.lanes:
+        os.environ[jit.LANES] = str(options.lanes)
+    with saying() as say:
+        for subject in _subjects(options) or standard()[0]:
+            times = compare(subject, options.without, rounds=3 if options.quick else 8, say=say)
+            print_comparison(subject, options.without, times, console)
+    return 0
+
+
+def _subjects(options: argparse.Namespace) -> list[Subject]:
+    """Those that are named."""
+    for text in options.models:
+        find(text, options.floating_base)  # a wrong name is reported before anything is measured
+    return [Subject(Path(text).stem, text, options.floating_base) for text in options.models]
+
+
 def _measure(options: argparse.Namespace) -> dict[str, object]:
     settings = Settings.quick() if options.quick else Settings()
     if options.lanes:
         os.environ[jit.LANES] = str(options.lanes)  # inherited by the processes that measure the first call
     if options.models:
-        for text in options.models:
-            find(text, options.floating_base)  # a wrong name is reported before anything is measured
-        subjects = [Subject(Path(text).stem, text, options.floating_base) for text in options.models]
+        subjects = _subjects(options)
         settings = Settings(**{**vars(settings), "chains": settings.chains if options.plot else (), "memory": None})
     else:
         subjects, which = standard()

@@ -29,12 +29,10 @@ from linkwork.dynamics.kinematics import (
 )
 from linkwork.dynamics.loads import external_wrench
 from linkwork.dynamics.operational import force_responses, operational_inertia_inverse
+from linkwork.engine.plans.costs import within
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
 from linkwork.model.queries import weightless
-
-_MOST_ROWS = 24
-"""The largest number of task rows for which one kernel is made."""
 
 
 class Posture(Gains):
@@ -171,7 +169,7 @@ class OperationalSpaceController(CompiledController):
         """The law for regular states, in which every level has full rank; the same as ``command`` to rounding."""
         plain = all(type(goal) in (Task, HeldObject) for goal in self._goals)
         own = type(self).command is OperationalSpaceController.command
-        if not plain or not own or len(self._rows) > _MOST_ROWS:
+        if not plain or not own or not within("task_rows", len(self._rows)):
             return None
         structure = [[goal.structure for goal in level] for level in self.levels]
         posture = self.posture is not None, self.posture is not None and self.posture.q is not None

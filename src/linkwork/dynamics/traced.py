@@ -22,15 +22,46 @@ from linkwork.engine.trace.isomorphic import tree_inside
 from linkwork.engine.trace.tracer import Traced
 from linkwork.model.model import Frame, Model
 from linkwork.model.rotors import rotors_apart
-from linkwork.model.segments import lined_up
+from linkwork.model.segments import LinedUp, lined_up
 
 
-def _form_of_call(algorithm: Algorithm, model: Model, rotors: bool, flat: Sequence[Array | None]) -> str | None:
-    """The form of code with loops that traced numbers call; None if the text runs over them."""
-    form = form_of(algorithm, model) if named(algorithm.name) is algorithm else None
-    if form not in ("rolled", "segmented") or (rotors and (form == "segmented" or algorithm.by_levels)):
-        return None
-    return form if any(isinstance(x, Traced) for each in flat if each is not None for x in each.flat) else None
+def _callee(
+    algorithm: Algorithm, model: Model, absent: tuple[str, ...], frames: Sequence[Frame], offsets: Sequence[float],
+    flat: Sequence[Array | None],
+) -> tuple[Callee | None, LinedUp | None, Sequence[Any]]:  # fmt: skip
+    """The code with loops over bodies that is called instead of being traced, the order in which it takes the bodies of
+    a chain, and traced rotor inertias; None if everything is traced.
+    """
+    form = form_of(algorithm, model) if named(algorithm.name) is algorithm else ""
+    present = (each for each in flat if each is not None)
+    if form not in ("rolled", "segmented") or not any(isinstance(x, Traced) for each in present for x in each.flat):
+        return None, None, ()
+    apart, rotors = rotors_apart(model)
+    if rotors and (form == "segmented" or algorithm.by_levels):
+        return None, None, ()
+    order = lined_up(model) if form == "segmented" else None
+    own = order.model if order else apart
+    return Callee(algorithm.name, own, absent, tuple(frames), tuple(offsets), rotors=bool(rotors)), order, rotors
+
+
+def _lined_up(algorithm: Algorithm, order: LinedUp | None, arguments: Sequence[list[Any] | None]) -> list[Any]:
+    """The numbers of all arguments that are there, in the order of the bodies."""
+    places = [order.places(space).tolist() if order else None for _, space in algorithm.arguments]
+    found: list[Any] = []
+    for each, own in zip(arguments, places, strict=True):
+        found += [each[k] for k in own] if each and own is not None else each or ()
+    return found
+
+
+def _called(algorithm: Algorithm, callee: Callee, order: LinedUp | None, numbers: Sequence[Any]) -> list[list[Any]]:
+    """The results of code that is called."""
+    result = next(number for number in numbers if isinstance(number, Traced)).called(callee, numbers)
+    results, first = [], 0
+    for size, space in zip(callee.result_sizes, algorithm.results, strict=True):
+        back = order.places(space).argsort().tolist() if order else range(size)
+        results.append([result.part(first + k) for k in back])
+        first += size
+    return results
 
 
 def traced_call(
@@ -46,27 +77,12 @@ def traced_call(
     flat = [None if each is None else numbers(spread(*each, batch)).reshape(states, -1) for each in given]
     placed, spaces = moved(frames, offsets), [SPACES[space] for _, space in algorithm.arguments]
     absent = tuple(name for (name, _), each in zip(algorithm.arguments, flat, strict=True) if each is None)
-    apart, rotors = rotors_apart(model)
-    form = _form_of_call(algorithm, model, bool(rotors), flat)
-    order = lined_up(model) if form == "segmented" else None
-    callee = Callee(
-        algorithm.name, order.model if order else apart, absent, tuple(frames), tuple(offsets), rotors=bool(rotors)
-    )
+    callee, order, rotors = _callee(algorithm, model, absent, frames, offsets, flat)
 
     def one(arguments: list[list[Any] | None]) -> list[list[Any]]:
-        if not form:
+        if callee is None:
             return evaluate(algorithm, model, arguments, placed, tree_inside(model, placed, spaces, arguments))
-        if order:
-            places = [order.places(space) for _, space in algorithm.arguments]
-            arguments = [each and [each[k] for k in own] for each, own in zip(arguments, places, strict=True)]
-        numbers = [*(number for each in arguments if each is not None for number in each), *rotors]
-        result = next(number for number in numbers if isinstance(number, Traced)).called(callee, numbers)
-        results, first = [], 0
-        for size, space in zip(callee.result_sizes, algorithm.results, strict=True):
-            back = order.places(space).argsort().tolist() if order else range(size)
-            results.append([result.part(first + k) for k in back])
-            first += size
-        return results
+        return _called(algorithm, callee, order, [*_lined_up(algorithm, order, arguments), *rotors])
 
     found = [one([None if each is None else each[k].tolist() for each in flat]) for k in range(states)]
     results = []

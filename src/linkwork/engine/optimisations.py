@@ -15,15 +15,11 @@ WITHOUT = "LINKWORK_WITHOUT"
 OPTIMISATIONS = {
     "rows": "batches of code without loops store their results as rows, as soon as these are ready",
     "streaming": "results larger than the caches are stored past them",
-    "prefetch": "cache lines of arguments and results are prefetched",
     "lanes": "in a batch of searches a lane takes the next problem when its own is solved",
     "packing": "isomorphic branches of one state are computed side by side on the lanes",
     "lists": "items of a list in loops over bodies are computed side by side, for one state",
     "carrying": "what an iteration of a loop has stored goes to the next one in registers, for one state",
-    "reuse": "values that iterations only hand on to the next reuse a few rows of memory",
-    "layout": "fields that the same nested loops use are adjacent in memory",
     "merging": "cases of a loop that do the same are one",
-    "sharing": "subroutines are given values that their caller has computed already",
     "variants": "tiles in which many numbers are zero, or others that often occur, run code without them",
 }
 

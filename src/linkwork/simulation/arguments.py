@@ -6,7 +6,6 @@ Both functions share these, so that they report the same mistake in the same wor
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from math import inf, isfinite, isnan, prod
 from typing import Any
@@ -21,7 +20,7 @@ from linkwork.dynamics.call import is_fast
 from linkwork.engine.plans.task import FAST
 from linkwork.engine.run.memory import empty
 from linkwork.engine.spaces import SPACES
-from linkwork.errors import ArgumentError, LinkworkWarning, TracingError, shown, warn_caller
+from linkwork.errors import ArgumentError, TracingError, shown, warn_caller
 from linkwork.joints import Prismatic
 from linkwork.memory import check_memory, not_enough_memory
 from linkwork.model.memo import kept_with_model
@@ -148,7 +147,7 @@ def warn_of_no_effort(model: Model) -> None:
         )
 
 
-def warn_of_range(model: Model, q: Array, above: int = 3) -> None:
+def warn_of_range(model: Model, q: Array) -> None:
     """Warn, once per model, of prismatic joints that left their range in recorded configurations (..., nq)."""
     known = model._memo.derived
     if warn_of_range in known:
@@ -164,11 +163,9 @@ def warn_of_range(model: Model, q: Array, above: int = 3) -> None:
         slack = 1e-6 + 0.01 * (high - low if isfinite(high - low) else 0.0)
         if least < low - slack or most > high + slack:
             known[warn_of_range] = True
-            warnings.warn(
+            warn_caller(
                 f"prismatic joint {body.joint_name!r} of model {model.name!r} ran out of its range, {low:g} to "
                 f"{high:g} m: it went from {least:.4g} to {most:.4g} m; joint_limits=True stops joints at their limits",
-                LinkworkWarning,
-                stacklevel=above,
             )
             return
 

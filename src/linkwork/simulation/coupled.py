@@ -113,11 +113,15 @@ def moving_together(model: Model, constraints: Sequence[Constraint]) -> Together
         for i, one in found.items():
             if one.dof == a:
                 found[i] = Followed(new.dof if one.ratio else i, one.ratio * ratio, one.ratio * offset + one.offset)
-    coordinates, names = [0] * model.nv, [""] * model.nv
-    for body, v, q in zip(model.bodies, model.v_start, model.q_start, strict=True):
+    names, coordinates = zip(*_joints_of(model), strict=True)
+    return Together(tuple(found[i] for i in range(model.nv)), names, coordinates, tuple(couplings))
+
+
+def _joints_of(model: Model) -> Iterator[tuple[str, int]]:
+    """For each degree of freedom the name of its joint, and the index of a coordinate of it."""
+    for body, q in zip(model.bodies, model.q_start, strict=True):
         for k in range(body.joint.nv):
-            coordinates[v + k], names[v + k] = q + min(k, body.joint.nq - 1), body.joint_name
-    return Together(tuple(found[i] for i in range(model.nv)), tuple(names), tuple(coordinates), tuple(couplings))
+            yield body.joint_name, q + min(k, body.joint.nq - 1)
 
 
 def held_back_together(
@@ -136,16 +140,12 @@ def held_back_together(
         return held_back(M, end, q, dt, joints, before)
     leading, rows = together.leading, together.followed
     behind = [[(i, each.ratio) for i, each in enumerate(rows) if each.dof == k and each.ratio] for k in leading]
-    inertia = [
-        [total(_times(r * s, M[i][j]) for i, r in first for j, s in second) for second in behind] for first in behind
-    ]
+    inertia = [[_joined(M, first, second) for second in behind] for first in behind]
     own = [end[k] for k in leading]
     known = None
     if before is not None:
-        known = (
-            [total(_times(r, before[0][i]) for i, r in members) for members in behind],
-            [before[1][k] for k in leading],
-        )
+        pushed, speeds = before
+        known = [total(_times(r, pushed[i]) for i, r in members) for members in behind], [speeds[k] for k in leading]
     speeds, pushes = held_back(inertia, own, q, dt, together.joints(joints), known)
     found: list[Scalar] = list(end)
     impulses: list[Scalar] = [0.0] * len(end)
@@ -156,6 +156,13 @@ def held_back_together(
         for i, ratio in members:
             found[i] = speed if i == k else end[i] + _times(ratio, speed - was)
     return found, impulses
+
+
+def _joined(
+    M: Sequence[Sequence[Scalar]], first: Sequence[tuple[int, float]], second: Sequence[tuple[int, float]]
+) -> Scalar:
+    """The inertia between two leaders, of all joints that follow them."""
+    return total(_times(r * s, M[i][j]) for i, r in first for j, s in second)
 
 
 def _shares(

@@ -117,13 +117,7 @@ def _listed(law: CompiledFunction | None, name: str, given: Any, own: list[str])
     if given is None:
         given = ()
     if isinstance(given, Mapping):
-        for key in given:
-            if key not in own:
-                raise ArgumentError(f"{name}: {law.name} has no parameter {key!r}; it has {listed or 'none'}")
-        missing = [key for key in own if key not in given]
-        if missing:
-            raise ArgumentError(f"{name}: {missing[0]!r} of {law.name} is missing; it takes {listed}")
-        return [given[key] for key in own]
+        return _by_name(law, name, given, own)
     if isinstance(given, np.ndarray) and len(own) == 1:
         return [given]
     if not isinstance(given, tuple | list) or len(given) != len(own):
@@ -133,6 +127,18 @@ def _listed(law: CompiledFunction | None, name: str, given: Any, own: list[str])
             f"their names, not {count}"
         )
     return list(given)
+
+
+def _by_name(law: CompiledFunction, name: str, given: Mapping[str, Any], own: list[str]) -> list[Any]:
+    """The same from a dict."""
+    listed = ", ".join(own)
+    for key in given:
+        if key not in own:
+            raise ArgumentError(f"{name}: {law.name} has no parameter {key!r}; it has {listed or 'none'}")
+    for key in own:
+        if key not in given:
+            raise ArgumentError(f"{name}: {key!r} of {law.name} is missing; it takes {listed}")
+    return [given[key] for key in own]
 
 
 def of_law(law: CompiledFunction | None, given: Parameters) -> list[Array]:

@@ -19,6 +19,7 @@ from linkwork.dynamics.arguments import Array
 from linkwork.engine.ir.program import Program
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Plan, TracedTask, code_for_trace, looped
+from linkwork.engine.plans.costs import most, within
 from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.rollout import run_over_time
 from linkwork.engine.trace.isomorphic import branches_of
@@ -28,19 +29,6 @@ from linkwork.simulation.scene import NEXT, NOW, RECORDED, Scene, spaces_of
 from linkwork.simulation.stages import Stages, ask
 from linkwork.simulation.step import Step
 
-_FEW = 12
-"""Bodies up to which composite bodies take no longer than articulated ones."""
-WORTH = 200
-"""Steps per body, over all runs together, from which on code is compiled, which takes as long as some thousands of
-steps in Python; in one run if there are friction or stops, since a run must not depend on those before it then, and a
-tenth as many, because these make Python slow, unless they are in loops, which make code long.
-"""
-FEWEST = 100
-"""Steps of one run from which on the cache is searched for code."""
-_MOST_IN_LOOPS = 160
-"""Joints that may be held times bodies, up to which these joints may be part of loops."""
-_LARGEST = 100
-"""Bodies up to which code is compiled: compile time grows faster than the code's size."""
 _SPAN = 0.05
 """Seconds of work after which control returns to Python, for the progress bar."""
 
@@ -94,7 +82,7 @@ class _Text:
         # a step that may be held by stops or friction computes the mass matrix once, for that and for its
         # accelerations; it is dearer than articulated bodies for larger robots
         once = step.joints and not step.several and step.contacts is None and not step.in_loops
-        method = "composite_body" if once and len(step.model.bodies) <= _FEW else "articulated_body"
+        method = "composite_body" if once and within("composite", step.model) else "articulated_body"
         leaves = _loops(self.of) == "outside"
         return step.plant(dt, own, source=source, load=step.load, method=method, leaves_stops=leaves)
 
@@ -111,7 +99,7 @@ def _loops(step: Step) -> str:
     """
     if not step.in_loops:
         return ""
-    return "inside" if len(step.joints) * len(step.model.bodies) <= _MOST_IN_LOOPS else "outside"
+    return "inside" if within("stops_inside", len(step.joints) * len(step.model.bodies)) else "outside"
 
 
 # Running
@@ -152,20 +140,15 @@ class Machine:
             parts.append(said)
         clock = np.array([float(k), float(k % scene.hold) if scene.hold else 0.0])
         before = [np.array(part, dtype=np.float64)[None] for part in (*parts, clock)]
-        reached = k
         while True:
-            span = min(self._span, self.steps - reached)
+            span = min(self._span, self.steps - k)
             now = [part.copy() for part in before]
-            given = []
-            for rows in self._given:
-                given.append((rows if len(rows) == 1 else rows[reached : reached + span])[None])
-            status = run_over_time(
-                self.plan, now, given, states.arrays, span, every, 1, reached, self.steps, sure=False
-            )
+            given = [(rows if len(rows) == 1 else rows[k : k + span])[None] for rows in self._given]
+            status = run_over_time(self.plan, now, given, states.arrays, span, every, 1, k, self.steps, sure=False)
             if not status:
-                reached, before = reached + span, now
+                k, before = k + span, now
                 self._span = min(2 * self._span, self._longest)
-                states.filled(reached)
+                states.filled(k)
                 break
             if span == 1:
                 self._span = 1
@@ -173,7 +156,7 @@ class Machine:
             self._span = span // 2
         q, v, a, tau, wrenches = (part[0] for part in before[:RECORDED])
         last = Answer(a, tau, wrenches.reshape(-1, 6), before[RECORDED][0] if scene.step.joints else None)
-        return reached, q, v, last, before[-2][0] if scene.hold else None
+        return k, q, v, last, before[-2][0] if scene.hold else None
 
 
 def machine_for(scene: Scene, dt: float, steps: int, given: Mapping[str, Array]) -> Machine | None:
@@ -229,13 +212,13 @@ def _can_do(step: Step, called: bool) -> bool:
         return not called and (whole or not looped(step.model))
     if _loops(step) == "outside" and any(joint.friction for joint in step.joints):
         return False  # friction and constraints depend on each other: Python solves for them together
-    return len(step.model.bodies) * (2.5 if step.joints else 1.0) <= _LARGEST
+    return within("simulated", len(step.model.bodies) * (2.5 if step.joints else 1.0))
 
 
 def _pays(step: Step, steps: int, known: dict[Any, Any], count: Any) -> bool:
     """Whether so many steps take longer in Python than to compile: in this run, or in all runs together."""
-    worth = WORTH * len(step.model.bodies)
-    if step.joints:  # rounding differs where joints are held: the choice depends on this run alone
+    worth = most("python_steps") * len(step.model.bodies)
+    if step.joints:  # rounding differs where joints are held: this run alone decides; Python is slow there
         return steps >= (1.0 if _loops(step) == "inside" else 0.1) * worth
     known[count] = known.get(count, 0) + steps
     return bool(known[count] >= worth)
@@ -254,7 +237,7 @@ def _kept(
     if found is not None and (pays or not step.joints):
         return found
     # whether code is cached is known only after tracing
-    if not pays and (step.joints or name == "asking" or steps < FEWEST):
+    if not pays and (step.joints or name == "asking" or steps < most("unsearched_steps")):
         return None
     found = make(key)
     plan = plan_of(found)

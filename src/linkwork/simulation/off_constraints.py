@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from linkwork.compiled.law import law
 from linkwork.dynamics.held import HeldBy, at_grips, held_by
 from linkwork.dynamics.kinematics import forward_kinematics
 from linkwork.engine.mode import current_form, interpreted
-from linkwork.errors import LinkworkWarning
+from linkwork.errors import warn_caller
 from linkwork.model.constraints import Constraint, Coupling
 from linkwork.model.model import Model
 
@@ -25,11 +24,9 @@ _TOGETHER = 1000
 """States that NumPy handles at a time."""
 
 
-def warn_of_errors(
-    model: Model, q: Array, constraints: Sequence[Constraint], stabilisation: float | None, above: int = 3
-) -> None:
-    """Warn of states (n, nq) that violate constraints, with the line of the call ``above`` frames up; ``stabilisation``
-    is the time constant (s) with which the errors decay, None where constraints are soft.
+def warn_of_errors(model: Model, q: Array, constraints: Sequence[Constraint], stabilisation: float | None) -> None:
+    """Warn of states (n, nq) that violate constraints; ``stabilisation`` is the time constant (s) with which the errors
+    decay, None where constraints are soft.
     """
     if not constraints or not len(q):
         return
@@ -44,12 +41,10 @@ def warn_of_errors(
                 if stabilisation is not None
                 else ", softly as they are beside contacts. lw.close_loops finds a configuration that fulfils them"
             )
-            warnings.warn(
+            warn_caller(
                 f"the motion begins off {type(constraint).__name__}({constraint.frame_a!r}, {constraint.frame_b!r}), "
                 f"by {errors[worst]:.3g} m or rad{f' in state {worst}' if len(q) > 1 else ''}: constraints pull as "
                 f"well as they push, and will bring it there{how}",
-                LinkworkWarning,
-                stacklevel=above,
             )
             return
 

@@ -33,19 +33,7 @@ def step_parts(model: Model, effort_limits: bool | ArrayLike, driven: bool = Fal
 
     Machine code checks whether arrays over time are finite; ``check_over_time`` then finds where they are not.
     """
-    for target, gain in (("q_target", "kp"), ("v_target", "kd")):
-        if values[target] is not None and values[gain] is None:
-            raise ArgumentError(f"{target} needs {gain}, the gain that pulls to it")
-    if values["kp"] is not None and values["q_target"] is None:
-        raise ArgumentError("kp needs q_target, the configuration to be pulled to")
-    parts = {}
-    for name in ("tau", "q_target", "v_target"):
-        if values[name] is not None:
-            array = as_array(model, name, STEP_PARTS[name], values[name])
-            parts[name] = array if array.ndim > 1 else array[None]
-    for name in ("kp", "kd"):
-        if values[name] is not None:
-            parts[name] = _at_all_times(check_finite(model, name, "velocity", per_dof(model, name, values[name])))
+    parts = _drive(model, {name: x for name, x in values.items() if x is not None})
     damping, friction = damping_of(model, values["damping"]), friction_of(model, values["friction"])
     for name, array in (("damping", damping), ("friction", check_finite(model, "friction", "velocity", friction))):
         if once(array).any():
@@ -61,6 +49,22 @@ def step_parts(model: Model, effort_limits: bool | ArrayLike, driven: bool = Fal
         array = as_array(model, "f_ext", "wrenches", values["f_ext"])
         array = array if array.ndim > 2 else array[None]
         parts["f_ext"] = array.reshape((*array.shape[:-2], 6 * len(model.bodies)))
+    return parts
+
+
+def _drive(model: Model, values: Mapping[str, Any]) -> dict[str, Array]:
+    """Driving forces, targets and gains, of those values that are there."""
+    for target, gain in (("q_target", "kp"), ("v_target", "kd")):
+        if target in values and gain not in values:
+            raise ArgumentError(f"{target} needs {gain}, the gain that pulls to it")
+    if "kp" in values and "q_target" not in values:
+        raise ArgumentError("kp needs q_target, the configuration to be pulled to")
+    parts = {}
+    for name in values.keys() & {"tau", "q_target", "v_target"}:
+        array = as_array(model, name, STEP_PARTS[name], values[name])
+        parts[name] = array if array.ndim > 1 else array[None]
+    for name in values.keys() & {"kp", "kd"}:
+        parts[name] = _at_all_times(check_finite(model, name, "velocity", per_dof(model, name, values[name])))
     return parts
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import nullcontext
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from linkwork.dynamics.contact.law import touching
 from linkwork.engine.mode import interpreted
-from linkwork.errors import LinkworkWarning
+from linkwork.errors import warn_caller
 from linkwork.model.all_contacts import Contacts
 from linkwork.model.contacts import Box, Capsule, Cylinder, Ellipsoid, Sphere
 from linkwork.model.model import Model
@@ -21,10 +20,8 @@ _LOOKS = 3
 """The number of motions of a model that are checked: the check takes longer than a short motion."""
 
 
-def warn_of_depth(model: Model, q: Any, contacts: Contacts, above: int = 3) -> None:
-    """Warn if shapes overlap deeply in the initial states (n, nq) of a motion, with the line of the call ``above``
-    frames up.
-    """
+def warn_of_depth(model: Model, q: Any, contacts: Contacts) -> None:
+    """Warn if shapes overlap deeply in the initial states (n, nq) of a motion."""
     if not len(contacts) or not len(q):
         return
     kept = touching(model, contacts)
@@ -39,11 +36,9 @@ def warn_of_depth(model: Model, q: Any, contacts: Contacts, above: int = 3) -> N
     if over[state, point] > 1.0:
         which = [one for one in contacts for _ in range(one.points)][point]
         called = which.name or f"{which.frame} and {which.on}"
-        warnings.warn(
+        warn_caller(
             f"the motion begins with a deep penetration: {called} overlap by {-distances[state, point]:.3g} m"
-            f"{f' in state {state}' if len(q) > 1 else ''}, and will be thrown apart",
-            LinkworkWarning,
-            stacklevel=above,
+            f"{f' in state {state}' if len(q) > 1 else ''}, and will be thrown apart"
         )
 
 

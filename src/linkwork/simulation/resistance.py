@@ -1,7 +1,7 @@
 """Coulomb friction with stiction, and stops at the position limits, in ``lw.simulate``.
 
-(``lw.rollout`` has another law, smoothed Coulomb friction, which costs one division per joint and lets joints creep;
-see ``algorithms.step``.)
+(The other law, ``friction_law="smoothed"``, costs one division per joint and lets joints creep; see
+``algorithms.step``.)
 
 Both are forces λ, constant over a step, that are no larger than needed. With v₀ the velocities at the end of the step
 without them and G their response, v = v₀ + G λ, and
@@ -16,6 +16,8 @@ steps are done by machine code, which solves the same problem in another way (``
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from linkwork.dynamics.arguments import Array
@@ -23,7 +25,7 @@ from linkwork.errors import SingularError
 from linkwork.simulation.coupled import check_within_limits, with_leaders
 from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.step import Step
-from linkwork.simulation.stops import PROBLEM
+from linkwork.simulation.stops import PROBLEM, Joint
 
 _MOST_ROUNDS = 20
 _EXACT = 1e-13
@@ -40,15 +42,13 @@ class StictionAndStops:
         stopped = [joint for joint in step.joints if np.isfinite(joint.lower) or np.isfinite(joint.upper)]
         self.stopped = np.array([joint.dof for joint in stopped], np.intp)
         self.at = np.array([joint.coordinate for joint in stopped], np.intp)
-        self.lower, self.upper = (np.array([getattr(joint, name) for joint in stopped]) for name in ("lower", "upper"))
+        self.lower, self.upper = _limits(stopped)
         self.any = bool(self.joints)
         if step.stops:
             check_within_limits(step.model, q[None], step.constraints)
         kept = with_leaders(stopped, step.together)
         self._kept = np.array([joint.coordinate for joint in kept], np.intp)
-        self._lowest, self._highest = (
-            np.array([getattr(joint, name) for joint in kept]) for name in ("lower", "upper")
-        )
+        self._lowest, self._highest = _limits(kept)
 
     def forces(self, plant: Plant, t: float, q: Array, v: Array, free: Answer, dt: float) -> Array | None:
         """The joint forces (nv,) of friction and stops over a step, or None; ``free`` is the answer without them."""
@@ -85,6 +85,10 @@ class StictionAndStops:
         for k, low, high in zip(self._kept, self._lowest, self._highest, strict=True):
             q[k] = min(max(q[k], low), high)
         return q
+
+
+def _limits(joints: Sequence[Joint]) -> tuple[Array, Array]:
+    return np.array([joint.lower for joint in joints]), np.array([joint.upper for joint in joints])
 
 
 def least_within(G: Array, b: Array, least: Array, most: Array) -> Array:

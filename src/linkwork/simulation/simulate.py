@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -199,23 +200,33 @@ def simulate(
     plant = step.plant(length, {}, source=source, load=load, method=method)
     varying = tuple(name for name, rows in parts.items() if len(rows) > 1)
     scene = Scene(step, driven_by(torque), held if torque is not None else 0, tuple(parts), varying)
-    shown_bar = Bar.wanted(None if progress is None else switch("progress", progress))
     recorded = scene.wrenches if step.contacts is None or forces_wanted else 0
+    bar = _bar(model, steps, progress)
     states = Record(model, steps, every, recorded, length)
     moved_by = Adaptive(model, solver, *tolerances) if integrator == "adaptive" else integrator_of(step)
-    bar = Bar(f"simulating {model.name}", steps) if shown_bar else None
     run = Run(plant, parts, moved_by, resistance, states, steps, every, length, bar, watched)
-    in_code = method == "articulated_body" and integrator != "adaptive"
+    plain = method == "articulated_body" and integrator != "adaptive"
     with _ending(run), stepping():
-        if in_code and (load is None or isinstance(load, CompiledFunction)):
+        if plain and isinstance(load, NoneType | CompiledFunction):
             run.prepare(scene, scene.rows(parts, own), here, speed)
         run.go(here, speed)
     path = states.trajectory(interrupted=run.interrupted)
-    if not step.stops and step.contacts is None and not run.interrupted:
-        warn_of_range(model, path.q)
-    if len(path) > 1:
-        warn_of_speed(model, path.q[-1:], path.v[-1:], abs(path.a[-1:]), lambda _: "the simulation")
+    _warn_of_end(step, path)
     return path
+
+
+def _bar(model: Model, steps: int, progress: Any) -> Bar | None:
+    """The progress bar, if it is wanted."""
+    wanted = Bar.wanted(None if progress is None else switch("progress", progress))
+    return Bar(f"simulating {model.name}", steps) if wanted else None
+
+
+def _warn_of_end(step: Step, path: Trajectory) -> None:
+    """Warn of joints that left their range, and of speeds at which digits are lost."""
+    if not (step.stops or step.contacts is not None or path.interrupted):
+        warn_of_range(step.model, path.q)
+    if len(path) > 1:
+        warn_of_speed(step.model, path.q[-1:], path.v[-1:], abs(path.a[-1:]), lambda _: "the simulation")
 
 
 def _check_method(step: Step, method: Any, by_default: bool) -> None:
@@ -233,10 +244,10 @@ def _check_method(step: Step, method: Any, by_default: bool) -> None:
 def _warn_of_start(step: Step, q: Array) -> None:
     """Warn if the first state violates constraints, or if shapes overlap deeply in it."""
     if step.contacts is not None:
-        warn_of_depth(step.model, q[None], step.contacts, 5)
+        warn_of_depth(step.model, q[None], step.contacts)
     if step.constraints:
         soft = step.contacts is not None
-        warn_of_errors(step.model, q[None], step.constraints, None if soft else step.stabilisation, 5)
+        warn_of_errors(step.model, q[None], step.constraints, None if soft else step.stabilisation)
 
 
 def _bound(law: CompiledFunction, own: Sequence[Array]) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import choice, not_negative, once, positive, switch
+from linkwork.arguments import Array, choice, not_negative, once, positive, switch
 from linkwork.engine.plans.costs import looped, most
 from linkwork.errors import ArgumentError
 from linkwork.model.all_contacts import as_contacts
@@ -44,19 +44,7 @@ def step_of(
     choice("friction_law", friction_law, FRICTION_LAWS)
     stopped, smoothed = switch("joint_limits", joint_limits), friction_law == "smoothed"
     rough = contacts is not None and switch("friction", friction, " beside contacts, where it is the model's")
-    stuck = np.zeros(model.nv)
-    if contacts is None and not smoothed:
-        stuck = friction_of(model, friction)
-        if stuck.ndim > 1:
-            raise ArgumentError(
-                f"friction of friction_law='stiction' is the same for all trajectories, ({model.nv},), but has shape "
-                f"{stuck.shape}; friction_law='smoothed' takes one for each"
-            )
-    elif contacts is None and integrator != "semi_implicit_euler" and once(friction_of(model, friction)).any():
-        raise ArgumentError(
-            "friction_law='smoothed' takes integrator='semi_implicit_euler', which evaluates it at the end of a step; "
-            "pass friction_law='stiction', or friction=False"
-        )
+    stuck = np.zeros(model.nv) if contacts is not None else _stiction(model, friction, smoothed, integrator)
     step = Step(
         model,
         integrator,
@@ -73,6 +61,24 @@ def step_of(
     )
     step.touching  # noqa: B018  # raises an error for invalid contacts
     return step, friction if smoothed and contacts is None else False
+
+
+def _stiction(model: Model, friction: bool | ArrayLike, smoothed: bool, integrator: str) -> Array:
+    """The friction (nv,) of joints that it may hold; 0 if it is smoothed."""
+    most = friction_of(model, friction)
+    if smoothed:
+        if integrator != "semi_implicit_euler" and once(most).any():
+            raise ArgumentError(
+                "friction_law='smoothed' takes integrator='semi_implicit_euler', which evaluates it at the end of a "
+                "step; pass friction_law='stiction', or friction=False"
+            )
+        return np.zeros(model.nv)
+    if most.ndim > 1:
+        raise ArgumentError(
+            f"friction of friction_law='stiction' is the same for all trajectories, ({model.nv},), but has shape "
+            f"{most.shape}; friction_law='smoothed' takes one for each"
+        )
+    return most
 
 
 def check_small(step: Step) -> None:

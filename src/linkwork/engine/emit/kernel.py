@@ -66,7 +66,7 @@ def module(
 
 
 _LONG, _LONGEST_BLOCK = 2_000, 500
-"""Instructions of a long program, and of a basic block of one, which are cut: LLVM's time is quadratic in it."""
+"""Instructions of a long program, and of a basic block of one: LLVM's time is quadratic in the length of a block."""
 
 
 class Kernel(Arithmetic):
@@ -75,21 +75,24 @@ class Kernel(Arithmetic):
     returns = "void"
     further: Sequence[tuple[str, str]] = ()  # its parameters besides the arrays of its interface
     never = ""
-    """The block that returns if an argument is null, which never happens; none until it is needed. LLVM merges blocks
-    that it knows to follow each other: a long one is cut only where control flow might branch.
+    """The block that returns if an argument is null, which never happens; none until it is needed. LLVM joins blocks
+    between which control flow cannot branch.
     """
 
     def __init__(
         self, program: Program, interface: Interface, lanes: int, symbol: str = "kernel", kept: KeptRows | None = None
     ) -> None:
         super().__init__(lanes, symbol)
-        self.kept = kept  # where rows are kept, of a program inside another
+        self.kept = kept
+        """Where rows are kept, of a program inside another."""
         self.program, self.interface = program, interface
-        self.inner: list[str] = []  # the functions that it calls
+        self.inner: list[str] = []
+        """The functions that it calls."""
         self.memory: list[str] = []
-        self.outer: tuple[int, int] | None = None  # the outermost loop's counter, and where its next row is
-        self.subroutines: dict[Subroutine, str] = {}  # those that have been written, by the names of their functions
-        self.left: set[int] = set()  # folds whose state lies in memory as they left it
+        self.subroutines: dict[Subroutine, str] = {}
+        """Those that have been written, by the names of their functions."""
+        self.left: set[int] = set()
+        """Folds whose state lies in memory as they left it."""
         self.given: dict[tuple[str, ...], str] = {}  # where values lie that programs over rows are given
         self.handed: dict[int, Callable[[int, Address], None]] = {}
         """What writes loads of what the iteration before may have left in registers."""
@@ -144,15 +147,19 @@ class Kernel(Arithmetic):
         self.until_cut -= 1
         if self.until_cut == 0:
             self.cut()
-        operation, operands = self.program.operations[n], self.program.operands[n]
+        program = self.program
+        operation, operands = program.operations[n], program.operands[n]
         if operation in _EMITTED:
-            _EMITTED[operation](self, n, operands, self.program.details[n])
+            _EMITTED[operation](self, n, operands, program.details[n])
         else:
-            self.arithmetic(n, operation, max(self.lanes, self.program.widths[n]), *map(self.value, operands))
+            self.arithmetic(n, operation, max(self.lanes, program.widths[n]), *map(self.value, operands))
+
+    def emit_store_index(self, x: int, address: Address) -> None:
+        self.store(f"%v{x}", self.integer(address), "i64")
 
     def extract(self, n: int, operands: tuple[Any, ...], lane: int) -> None:
-        wide = vector(self.program.lanes(operands[0]))
-        self.let(f"extractelement {wide} {self.value(operands[0])}, i32 {lane}", f"%v{n}")
+        (x,) = operands
+        self.let(f"extractelement {vector(self.program.lanes(x))} {self.value(x)}, i32 {lane}", f"%v{n}")
 
     def inside(self, n: int, operands: tuple[Any, ...], what: Any) -> None:
         """Other code, or a program inside this one; constants are the same for all lanes."""
@@ -174,12 +181,9 @@ class Kernel(Arithmetic):
         self.until_cut = _LONGEST_BLOCK
         self.never = self.never or self.block("never")
         nowhere = self.compare("eq", f"%{self.interface.argument_names[0]}", "null", "ptr")
-        self.branch(nowhere, self.never, following := self.block("part"))
+        following = self.block("part")
+        self.branch(nowhere, self.never, following)
         self.begin(following)
-
-    def within(self, program: Program, interface: Interface, symbol: str) -> Kernel:
-        """The kernel of a program inside this one."""
-        return Kernel(program, interface, self.lanes, symbol, self.kept_inside)
 
     def allocate(self, place: str, size: int, values: Sequence[str] = ()) -> None:
         """Memory for so many numbers, of which these are the first."""
@@ -192,7 +196,9 @@ class Kernel(Arithmetic):
         symbol = f"{self.symbol}.repeat{n}"
         self.allocate(f"%v{n}", memory_of(what), values)
         self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.rows_at}, ptr %data, ptr %ints)")
-        program = self.within(what.program, interface_of(what, self.interface), f"{symbol}.program")
+        program = Kernel(
+            what.program, interface_of(what, self.interface), self.lanes, f"{symbol}.program", self.kept_inside
+        )
         self.inner += [program.text(), repeat(symbol, what, self.lanes)]
 
     def subroutine(self, n: int, what: Subroutine, values: Sequence[str]) -> None:
@@ -201,7 +207,7 @@ class Kernel(Arithmetic):
             symbol = self.subroutines[what] = f"{self.symbol}.subroutine{len(self.subroutines)}"
             for k, program in enumerate(programs(what)):
                 own, interface = symbol + f".sparing{k}" * (k > 0), self.interface.inside((what.given,), (what.state,))
-                self.inner.append(self.within(program, interface, own).text())
+                self.inner.append(Kernel(program, interface, self.lanes, own, self.kept_inside).text())
         self.allocate(f"%v{n}", what.state)
         before = self.left_by(self.program.operands[n], what.given)
         place = f"%v{before}" if before is not None else f"%given{n}"
@@ -228,7 +234,7 @@ class Kernel(Arithmetic):
         symbol = f"{self.symbol}.map{n}"
         self.do(f"call void @{symbol}(ptr {self.given_at(values)}, ptr {self.rows_at})")
         interface = Interface((what.source.width, what.given), (1 + what.target.width,))
-        program = self.within(what.program, interface, f"{symbol}.program")
+        program = Kernel(what.program, interface, self.lanes, f"{symbol}.program", self.kept_inside)
         self.inner += [program.text(), map_rows(symbol, what, self.kept)]
 
     def fold(self, n: int, what: Fold, values: Sequence[str]) -> None:
@@ -256,7 +262,9 @@ class Kernel(Arithmetic):
             return None
         (before, *others) = {program.operands[x][0] for x in finals}
         same = not others and [program.details[x] for x in finals] == list(range(size))
-        return int(before) if same and before in self.left and program.details[before].state == size else None
+        if not same or before not in self.left or program.details[before].state != size:
+            return None
+        return int(before)
 
     def given_at(self, values: Sequence[str]) -> str:
         """Where the given values of programs over rows are stored: once, for all that are given the same."""
@@ -281,20 +289,10 @@ class Kernel(Arithmetic):
         self.load(self.element(address, self.lanes), kind, self.align, f"%v{n}")
 
     def emit_store(self, x: Operand, address: Address) -> None:
-        """Store a number, and prefetch that of the next row in an outermost loop, whose stores would stall on it."""
-        place, (counter, on) = self.element(address, self.lanes), self.outer or (0, 0)
-        self.store(self.value(x), place, vector(max(self.lanes, self.program.lanes(x))), self.align)
-        stride = next((stride for index, stride in address.terms if index == counter), None)
-        if on and isinstance(stride, int) and self.lanes > 1:
-            self.prefetch_line(self.at(place, on * stride * self.lanes))
+        kind = vector(max(self.lanes, self.program.lanes(x)))
+        self.store(self.value(x), self.element(address, self.lanes), kind, self.align)
 
     def emit_loop(self, loop: Loop) -> None:
-        around = self.outer
-        self.outer = (0, 0) if around else (loop.counter, -1 if loop.walk == "down" else 1)
-        self.emit_walk(loop)
-        self.outer = around
-
-    def emit_walk(self, loop: Loop) -> None:
         tag, counter = self.block("L"), f"%v{loop.counter}"
         first, last = (bound if isinstance(bound, int) else f"%{bound}" for bound in (loop.first, loop.last))
         last = f"%v{loop.stop}" if loop.walk == "up" and loop.stop is not None else last
@@ -349,13 +347,13 @@ class Kernel(Arithmetic):
 
 
 _EMITTED: dict[str, Callable[[Kernel, int, tuple[Any, ...], Any], object]] = {
-    "load": lambda w, n, _, address: w.handed.get(n, w.emit_load)(n, address),
-    "store": lambda w, _, operands, address: w.emit_store(operands[0], address),
-    "index": lambda w, n, _, address: w.emit_index(n, address),
-    "store_index": lambda w, _, operands, address: w.store(f"%v{operands[0]}", w.integer(address), "i64"),
-    "affine": lambda w, n, _, address: w.emit_affine(n, address),
-    "loop": lambda w, _, __, loop: w.emit_loop(loop),
-    "vector": lambda w, n, operands, _: w.vector([w.value(x) for x in operands], f"%v{n}"),
+    "load": lambda kernel, n, _, address: kernel.handed.get(n, kernel.emit_load)(n, address),
+    "store": lambda kernel, _, operands, address: kernel.emit_store(operands[0], address),
+    "index": lambda kernel, n, _, address: kernel.emit_index(n, address),
+    "store_index": lambda kernel, _, operands, address: kernel.emit_store_index(operands[0], address),
+    "affine": lambda kernel, n, _, address: kernel.emit_affine(n, address),
+    "loop": lambda kernel, _, __, loop: kernel.emit_loop(loop),
+    "vector": lambda kernel, n, operands, _: kernel.vector([*map(kernel.value, operands)], f"%v{n}"),
     "extract": Kernel.extract,
     "keep": Kernel.keep,
     **dict.fromkeys(("final", "part"), Kernel.number),

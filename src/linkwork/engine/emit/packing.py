@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from linkwork.engine.emit import streaming
 from linkwork.engine.emit.call_frame import Interface, listed
@@ -11,7 +10,6 @@ from linkwork.engine.emit.repeating import any_lane
 from linkwork.engine.emit.sparing import Spared, all_these, chosen, first_of, symbols, usual, usual_numbers
 from linkwork.engine.emit.streaming import Target, transposed
 from linkwork.engine.emit.writer import (
-    LINE,
     SUMS,
     Value,
     Writer,
@@ -23,14 +21,6 @@ from linkwork.engine.emit.writer import (
     zero,
 )
 
-AHEAD = 4
-"""Strips of a row, of as many numbers as there are lanes, by which a loop that writes rows prefetches ahead: its stores
-would stall on cache lines otherwise.
-"""
-_MUCH = 2_000_000
-"""Numbers of an argument that exceed the caches: rows of the next tile are prefetched while one is packed. For fewer
-that costs more than it gains.
-"""
 _FEW, _AT_ONCE = 4, 2
 """Blocks of numbers, of as many as there are lanes, up to which packing is unrolled; and those that an iteration of its
 loop packs.
@@ -46,10 +36,9 @@ _WIDE = 8
 
 
 def pack(lanes: int) -> str:
-    """i1 pack(source, stride, valid, count, tile, ahead): true if all numbers are finite.
+    """i1 pack(source, stride, valid, count, tile): true if all numbers are finite.
 
-    Lanes without a state of their own get the last one's. The numbers so far ahead of the rows are prefetched, unless
-    ``ahead`` is 0.
+    Lanes without a state of their own get the last one's.
     """
     w, kind = Writer(), vector(lanes)
     rows = [w.at("%source", w.mul(state, "%stride")) for state in _states(w, lanes, "%valid")]
@@ -57,9 +46,6 @@ def pack(lanes: int) -> str:
     with w.loop(0, whole, lanes, [(kind, zero(lanes))] * SUMS) as many:
         start = _start(w, many.counter, final)
         columns = w.columns([w.at(row, start) for row in rows])
-        with w.when(w.compare("ne", "%ahead", 0)):
-            for row in rows:
-                w.prefetch_line(w.let(f"getelementptr double, ptr {row}, i64 {w.add(start, '%ahead')}"), "read")
         first = w.mul(start, lanes)
         for k, column in enumerate(columns):
             w.store(column, w.at("%tile", w.add(first, k * lanes)), kind, 8 * lanes)
@@ -70,7 +56,7 @@ def pack(lanes: int) -> str:
         w.store(column, w.at("%tile", w.mul(one.counter, lanes)), kind, 8 * lanes)
         one.carry(w.watch(one.carried[0], column, kind))
     w.do(f"ret i1 {w.is_finite(one.carried[0], lanes)}")
-    given = "ptr nocapture %source, i64 %stride, i64 %valid, i64 %count, ptr nocapture %tile, i64 %ahead"
+    given = "ptr nocapture %source, i64 %stride, i64 %valid, i64 %count, ptr nocapture %tile"
     return w.function(f"internal i1 @pack({given})")
 
 
@@ -87,7 +73,6 @@ def unpack(lanes: int) -> str:
         values, sums = transposed(w, lanes, start, many.carried)
         for row, numbers in zip(rows, values, strict=True):
             w.store(numbers, w.at(row, start), kind)
-            w.prefetch_line(w.let(f"getelementptr double, ptr {row}, i64 {w.add(start, AHEAD * lanes)}"))
         many.carry(*sums)
     fine = w.is_finite(w.total(many.carried, kind), lanes)
     with w.loop(0, "%valid", 1, [("double", "0.0")]) as state:
@@ -134,12 +119,11 @@ def batch(interface: Interface, lanes: int, rows: bool = False, spared: Sequence
     places = tiles(w, interface, lanes)
     results = list(zip(interface.result_names, interface.counts[given:], strict=True))
     streamed = streaming.much(w, interface.counts[given:])
-    aheads = _aheads(w, interface, lanes)
     with w.loop(0, "%states", lanes, [("i64", "0")]) as tile:
         left = w.sub("%states", tile.counter)
         full = w.compare("sge", left, lanes)
         valid = w.either(full, "i64", lanes, left)
-        fine, sparing = _packed(w, interface, lanes, tile.counter, valid, aheads, places, spared)
+        fine, sparing = _packed(w, interface, lanes, tile.counter, valid, places, spared)
         targets = []
         for name, count in results:
             begin = w.load(interface.batch.pointer(w, "%words", name), "i64")
@@ -184,22 +168,12 @@ def _past_in_tile(w: Writer, interface: Interface, places: Sequence[str], lanes:
     return status
 
 
-def _aheads(w: Writer, interface: Interface, lanes: int) -> dict[str, str]:
-    """How far ahead numbers of each argument are prefetched: by a tile, or not at all (0)."""
-    found, whole = {}, streaming.of_whole(w)
-    for name, stride in zip(interface.argument_names, interface.stride_names, strict=True):
-        much = w.compare("sgt", w.mul(whole, f"%{stride}"), _MUCH)
-        found[name] = w.either(much, "i64", w.mul(f"%{stride}", lanes), 0)
-    return found
-
-
 def _packed(
     w: Writer,
     interface: Interface,
     lanes: int,
     first: str,
     valid: str,
-    aheads: Mapping[str, str],
     places: Sequence[str],
     spared: Sequence[Spared],
 ) -> tuple[list[str], list[str]]:
@@ -217,21 +191,20 @@ def _packed(
         count, place, stride = counts[name], places[interface.argument_names.index(name)], f"%{name}_stride"
         source, for_all = w.at(f"%{name}", w.mul(first, stride)), w.compare("eq", stride, 0)
         once = w.all_of([for_all, w.compare("ne", first, 0)])  # one row for all stays where it is
-        ahead = aheads[name]
         if not isinstance(count, int):
             new = w.either(once, "i64", 0, f"%{count}")
-            given = f"ptr {source}, i64 {stride}, i64 {valid}, i64 {new}, ptr {place}, i64 {ahead}"
+            given = f"ptr {source}, i64 {stride}, i64 {valid}, i64 {new}, ptr {place}"
             fine.append(w.let(f"call i1 @pack({given})"))
             continue
         rows = [w.at(source, w.mul(state, stride)) for state in states]
         if name in mostly:
             few = "false"
-            usuals[name] = usual(w, name, rows, count, partial(_prefetch_rows, w, rows, ahead))
+            usuals[name] = usual(w, name, rows, count)
             if name == mostly[-1]:
                 sparing = chosen(w, spared, usuals)
                 few = _needs_few(w, name, sparing, spared, for_all)
                 once = w.let(f"or i1 {once}, {few}")
-        sums = _pack_numbers(w, lanes, rows, count, place, once, ahead, sums)
+        sums = _pack_numbers(w, lanes, rows, count, place, once, sums)
         if name in mostly:
             sums = _pack_others(w, lanes, rows, [k for k in range(count) if k not in own[name]], place, few, sums)
         elif name in own:
@@ -262,7 +235,7 @@ def _pack_others(
 
 
 def _pack_numbers(
-    w: Writer, lanes: int, rows: Sequence[str], count: int, place: str, once: str, ahead: str, sums: Sequence[str]
+    w: Writer, lanes: int, rows: Sequence[str], count: int, place: str, once: str, sums: Sequence[str]
 ) -> list[str]:
     """So many numbers of each row into a tile, in blocks of as many as there are lanes, the last of which may overlap
     the one before; the sums that watch them.
@@ -274,7 +247,6 @@ def _pack_numbers(
             carried = block.carried
             for k in range(0, step, lanes):
                 carried = _pack_block(w, lanes, rows, w.add(block.counter, k), place, carried)
-            _prefetch_rows(w, rows, ahead, [w.add(block.counter, k) for k in range(0, step, LINE)])
             block.carry(*carried)
         found = block.carried
     for start in range(looped, count, lanes) if count >= lanes else ():
@@ -284,8 +256,6 @@ def _pack_numbers(
         column = w.vector([w.load(w.at(row, k)) for row in rows])
         w.store(column, w.at(place, k * lanes), vector(lanes), 8 * lanes)
         found = w.watch_all(found, [column], lanes)
-    if count > looped:
-        _prefetch_rows(w, rows, ahead, list(range(looped, count, LINE)))
     return found
 
 
@@ -298,14 +268,6 @@ def _pack_block(
     for k, column in enumerate(columns):
         w.store(column, w.at(first, k * lanes), vector(lanes), 8 * lanes)
     return w.watch_all(sums, columns, lanes)
-
-
-def _prefetch_rows(w: Writer, rows: Sequence[str], ahead: str, starts: Sequence[Value]) -> None:
-    """Prefetch so far ahead of rows, unless that is 0."""
-    with w.when(w.compare("ne", ahead, 0)):
-        for start in starts:
-            for row in rows:
-                w.prefetch_line(w.let(f"getelementptr double, ptr {row}, i64 {w.add(start, ahead)}"), "read")
 
 
 def _states(w: Writer, lanes: int, valid: str) -> list[str]:

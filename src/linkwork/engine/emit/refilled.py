@@ -78,7 +78,7 @@ def _batch(around: Around, interface: Interface, lanes: int) -> str:
     valid = w.either(w.compare("slt", "%states", lanes), "i64", "%states", lanes)
     fine = []
     for name, count, place in zip(interface.argument_names, interface.counts, arguments, strict=False):
-        packed = f"ptr %{name}, i64 %{name}_stride, i64 {valid}, i64 {count}, ptr {place}, i64 0"
+        packed = f"ptr %{name}, i64 %{name}_stride, i64 {valid}, i64 {count}, ptr {place}"
         fine.append(w.let(f"call i1 @pack({packed})"))
     w.store(w.either(w.all_of(fine), "i64", 0, 1), status, "i64")
     for lane in range(lanes):

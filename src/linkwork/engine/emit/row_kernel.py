@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kernel import Kernel
-from linkwork.engine.emit.packing import AHEAD, batch
+from linkwork.engine.emit.packing import batch
 from linkwork.engine.emit.sparing import Spared, symbols, usual_numbers, usual_table
 from linkwork.engine.emit.streaming import copy_lines
 from linkwork.engine.emit.writer import Writer, constant, declarations
@@ -67,6 +67,7 @@ class RowKernel(Kernel):
         for strip in self.strips:
             if not strip.is_empty:
                 ready.setdefault(max(places[x] if type(x) is int else -1 for x in strip.numbers), []).append(strip)
+        self.memory.append(f"  %sum = alloca {self.type}, align {self.align}")
         for strip in ready.get(-1, ()):
             self.write(strip)
         for k, n in enumerate(order):
@@ -78,27 +79,26 @@ class RowKernel(Kernel):
         self.do(f"ret i1 {self.is_finite(self.sum, self.lanes)}")
 
     def write(self, strip: Strip) -> None:
-        """Store a strip of all states. Its finiteness check adds to the sum once, so that the next need not wait."""
+        """Store a strip of all states. Its finiteness check adds to the sum once, so that the next need not wait; the
+        sum is stored, or LLVM would keep all numbers, and check them at the end.
+        """
         values = [self.let(f"fadd {self.type} {self.value(x)}, zeroinitializer") for x in strip.numbers]
         first, *others = values
         (own,) = self.watch_all([self.let(f"fmul {self.type} {first}, zeroinitializer")], others, self.lanes)
         self.sum = self.let(f"fadd {self.type} {self.sum}, {own}")
+        self.do(f"store volatile {self.type} {self.sum}, ptr %sum, align {self.align}")
         self.put(strip.array, strip.start, self.transpose([*values, *["poison"] * (self.lanes - len(values))]))
 
     def write_zeros(self, array: str) -> None:
-        """The loop that stores strips of zeros, and prefetches later ones."""
+        """The loop that stores strips of zeros."""
         starts = [strip.start for strip in self.strips if strip.array == array and strip.is_empty]
         if not starts:
             return
         name = f"{self.symbol}.{array}.zeros"
-        later = [*starts[AHEAD:], *starts[-AHEAD:]][: len(starts)]
-        numbers = listed(("i32", str(number)) for both in zip(starts, later, strict=True) for number in both)
-        self.tables.append(f"@{name} = internal constant [{2 * len(starts)} x i32] [{numbers}]")
-        with self.loop(0, 2 * len(starts), 2) as each:
-            both = [self.load(self.at(f"@{name}", self.add(each.counter, n), "i32"), "i32", 4) for n in range(2)]
-            start, ahead = (self.let(f"zext i32 {number} to i64") for number in both)
-            for state in range(self.lanes):
-                self.prefetch_line(self.at(self.at(f"%{array}", state * self.sizes[array]), ahead))
+        numbers = listed(("i64", str(start)) for start in starts)
+        self.tables.append(f"@{name} = internal constant [{len(starts)} x i64] [{numbers}]")
+        with self.loop(0, len(starts)) as each:
+            start = self.load(self.at(f"@{name}", each.counter, "i64"), "i64")
             self.put(array, start, ["zeroinitializer"] * self.lanes)
 
     def put(self, array: str, start: str | int, vectors: Sequence[str]) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from linkwork.engine.emit.call_frame import listed
 from linkwork.engine.emit.repeating import any_lane
-from linkwork.engine.emit.writer import LINE, Value, Writer, bits
+from linkwork.engine.emit.writer import Value, Writer, bits
 from linkwork.engine.ir.program import Program, Subroutine
 
 _CHAINS = 4
@@ -125,12 +125,8 @@ def usual_table(argument: str, count: int, own: Mapping[int, float], lanes: int)
     return f"@usual.{argument} = internal constant [{len(words)} x i64] [{numbers}], align 64"
 
 
-def usual(
-    w: Writer, argument: str, rows: Sequence[str], count: int, look: Callable[[list[str]], None] = lambda _: None
-) -> str:
-    """Whether rows of an argument have the numbers of its ``usual_table``. ``look`` is given the starts of the cache
-    lines whose numbers are compared together.
-    """
+def usual(w: Writer, argument: str, rows: Sequence[str], count: int) -> str:
+    """Whether rows of an argument have the numbers of its ``usual_table``."""
     lanes = len(rows)
     width = lanes if count >= lanes else 1
     step = next(n * width for n in (_TOGETHER, 1) if n == 1 or count % (n * width) == 0)
@@ -148,7 +144,6 @@ def usual(
                 own, mask = (w.load(w.at(table, n * width, "i64"), kind) for n in range(2))
                 found = [w.let(f"xor {kind} {w.load(w.at(row, start), kind)}, {own}") for row in rows]
                 counted = [*counted, w.let(f"and {kind} {_joined(w, found, kind)}, {mask}")]
-            look([w.add(block.counter, k) for k in range(0, step, LINE)])
             block.carry(_joined(w, counted, kind))
         differs = block.carried[0]
         other = any_lane(w, w.let(f"icmp ne {kind} {differs}, {nothing}"), width)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.packing import tiles
-from linkwork.engine.emit.writer import Value, Writer
+from linkwork.engine.emit.writer import Writer
 
 
 def time_loop(interface: Interface, lanes: int) -> str:
@@ -33,9 +33,9 @@ def time_loop(interface: Interface, lanes: int) -> str:
         left = w.sub("%trajectories", first)
         valid = w.either(w.compare("sge", left, lanes), "i64", lanes, left)
 
-        def take(source: str, k: int, ahead: Value) -> None:
+        def take(source: str, k: int) -> None:
             moved = f"ptr {source}, i64 %given{k}_stride, i64 {valid}, i64 {sizes[k]}, ptr {places[k]}"
-            w.do(f"call void @take({moved}, i64 {ahead}, ptr {status})")
+            w.do(f"call void @take({moved}, ptr {status})")
 
         def give(source: str, target: str, k: int, stride: str) -> None:
             moved = f"ptr {source}, ptr {target}, i64 {stride}, i64 {valid}, i64 {sizes[k]}"
@@ -43,17 +43,17 @@ def time_loop(interface: Interface, lanes: int) -> str:
 
         own = [row(f"%state{k}", first, sizes[k]) for k in state]
         for k in state:
-            moved = f"ptr {own[k]}, i64 {sizes[k]}, i64 {valid}, i64 {sizes[k]}, ptr {places[k]}, i64 0"
+            moved = f"ptr {own[k]}, i64 {sizes[k]}, i64 {valid}, i64 {sizes[k]}, ptr {places[k]}"
             w.let(f"call i1 @pack({moved})")
         sources = {k: row(f"%given{k}", first, f"%given{k}_stride") for k in given}
         for k in given:
-            take(sources[k], k, 0)
+            take(sources[k], k)
         buffers = [*(places[k] for k in state), *places[len(interface.arguments) :]]
         with w.loop(0, "%steps", 1, [("ptr", place) for place in buffers]) as step:
             old, new = step.carried[: len(state)], step.carried[len(state) :]
             for k in given:
                 with w.when(w.compare("ne", f"%given{k}_pace", 0)):
-                    take(row(sources[k], step.counter, f"%given{k}_pace"), k, f"%given{k}_pace")
+                    take(row(sources[k], step.counter, f"%given{k}_pace"), k)
             w.do(f"call void @kernel({interface.kernel_call([*old, *(places[k] for k in given), *new])})")
             now = w.add("%done", w.add(step.counter, 1))
             whole = w.compare("eq", w.let(f"urem i64 {now}, %every"), 0)
@@ -67,44 +67,25 @@ def time_loop(interface: Interface, lanes: int) -> str:
         for k in state:
             give(step.carried[k], own[k], k, sizes[k])
     w.do(f"ret i64 {w.load(status, 'i64')}")
-    return "\n".join([w.function("i64 @time_loop(ptr nocapture %words)"), _take(), _give(), _prefetch()])
+    return "\n".join([w.function("i64 @time_loop(ptr nocapture %words)"), _take(), _give()])
 
 
-def _moved(head: str, call: str, bit: int, ahead: tuple[str, str]) -> str:
-    """A function that packs or unpacks a tile by a call, sets a bit of the status unless everything was finite, and
-    prefetches rows from ``ahead`` on.
-    """
+def _moved(head: str, call: str, bit: int) -> str:
+    """A function that packs or unpacks a tile by a call, and sets a bit of the status unless everything was finite."""
     w = Writer()
     bad = w.either(w.let(f"call i1 {call}"), "i64", 0, bit)
     w.store(w.let(f"or i64 {w.load('%status', 'i64')}, {bad}"), "%status", "i64")
-    w.do(f"call void @prefetch_rows(ptr {w.at(*ahead)}, i64 %stride, i64 %valid, i64 %count)")
     w.do("ret void")
-    return w.function(head)
+    return w.function(f"internal void {head}")
 
 
 def _take() -> str:
-    """The given numbers of a step, into a tile; prefetches those of the next step, or it would take a third of the
-    time.
-    """
-    head = "@take(ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile, i64 %ahead, ptr %status)"
-    call = "@pack(ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile, i64 0)"
-    return _moved(f"internal void {head}", call, 1, ("%source", "%ahead"))
+    """The given numbers of a step, into a tile."""
+    head = "@take(ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile, ptr %status)"
+    return _moved(head, "@pack(ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile)", 1)
 
 
 def _give() -> str:
-    """A tile of the state into rows; prefetches those of the next record."""
+    """A tile of the state into rows."""
     head = "@give(ptr %tile, ptr %target, i64 %stride, i64 %valid, i64 %count, ptr %status)"
-    call = "@unpack(ptr %tile, ptr %target, i64 %stride, i64 %valid, i64 %count)"
-    return _moved(f"internal void {head}", call, 2, ("%target", "%count"))
-
-
-def _prefetch() -> str:
-    """void prefetch_rows(start, stride, valid, count)."""
-    w = Writer()
-    with w.loop(0, "%valid") as state:
-        own = w.at("%start", w.mul(state.counter, "%stride"))
-        with w.loop(0, "%count", 8) as line:
-            w.prefetch_line(w.at(own, line.counter))
-    w.do("ret void")
-    head = "internal void @prefetch_rows(ptr %start, i64 %stride, i64 %valid, i64 %count)"
-    return w.function(head)
+    return _moved(head, "@unpack(ptr %tile, ptr %target, i64 %stride, i64 %valid, i64 %count)", 2)

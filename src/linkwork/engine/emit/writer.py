@@ -11,14 +11,10 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import product
 
-from linkwork.engine import optimisations
-
 Value = str | int
 
 SUMS = 4
 """Sums that become NaN if a number is not finite."""
-LINE = 8
-"""Numbers of a cache line."""
 
 
 @cache
@@ -210,12 +206,6 @@ class Writer:
     def store(self, value: Value, pointer: str, kind: str = "double", align: int = 8) -> None:
         self.do(f"store {kind} {value}, ptr {pointer}, align {align}")
 
-    def prefetch_line(self, pointer: str, what_for: str = "write") -> None:
-        """Prefetch the cache line of an address, which may lie outside of any array, for a store or a load."""
-        if not optimisations.on("prefetch"):
-            return
-        self.do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 {int(what_for == 'write')}, i32 3, i32 1)")
-
     # Vectors
 
     def vector(self, values: Sequence[str], name: str | None = None) -> str:
@@ -350,7 +340,7 @@ def past() -> str:
 
 def declarations(widths: set[int]) -> str:
     """Declarations of the intrinsics for values of so many lanes."""
-    called = ["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n", "!0 = !{i32 1}\n"]
+    called = ["!0 = !{i32 1}\n"]
     for n, (name, taken) in product(sorted(widths), (("sqrt", 1), ("fmuladd", 3))):
         called.append(f"declare {vector(n)} @llvm.{name}.{suffix(n)}({', '.join([vector(n)] * taken)})\n")
     return "".join(called)

@@ -93,10 +93,6 @@ class Loop:
     successor: Address | None = None
     same: dict[int, int] = field(default_factory=dict)
     """Kinds that share another kind's case."""
-    handed: tuple[Address, Address, Address] | None = None
-    """Of a walk up in which each iteration follows on an earlier one, or on none (0): where it reads which, the row in
-    which it may leave values that only its successors read, and the row in which the earlier one left them.
-    """
     fewest: int = 1
     """Of a parallel loop, the iterations from which on threads share it: for fewer, asking takes longer."""
 

@@ -124,6 +124,42 @@ COSTS = {
         "two feet of a humanoid: code 3.3 s, 18 µs; joined 900 µs | feet and hands: code 5.7 s, 30 µs; joined 4.0 s, "
         "500 µs",
     ),
+    "task_rows": Cost(
+        24,
+        "rows",
+        "a controller's tasks as one kernel; joined from several",
+        "not measured: four poses",
+    ),
+    "composite": Cost(
+        12,
+        "bodies",
+        "steps that stops may hold by composite bodies; by articulated ones",
+        "not measured: composite bodies take no longer up to there",
+    ),
+    "stops_inside": Cost(
+        160,
+        "joints that may be held x bodies",
+        "simulations that hold joints of loops in code; in Python between two codes",
+        "not measured: code has the problem of these joints once for each",
+    ),
+    "simulated": Cost(
+        100,
+        "bodies, 2.5 of them for one with stops",
+        "simulations by machine code; by Python",
+        "not measured: compile time grows faster than the code's size",
+    ),
+    "python_steps": Cost(
+        200,
+        "steps a body, over all runs; with stops or friction in one run, and a tenth unless in loops",
+        "simulations by Python; by machine code, which is compiled",
+        "not measured: compilation takes as long as some thousands of steps in Python",
+    ),
+    "unsearched_steps": Cost(
+        100,
+        "steps of one run",
+        "simulations by Python; by machine code, if it is cached",
+        "not measured: a trace takes some milliseconds",
+    ),
 }
 """By name: what is compared with the value, and the two ways; measured on two busy cores of znver5, 8 lanes."""
 
@@ -144,7 +180,7 @@ def costs(**values: int) -> Iterator[None]:
         COSTS.update(before)
 
 
-def within(name: str, size: int | Model) -> bool:
+def within(name: str, size: float | Model) -> bool:
     """Whether a size, of a model the number of its bodies, is within the value of this name: the first way."""
     return (len(size.bodies) if isinstance(size, Model) else size) <= most(name)
 

@@ -174,7 +174,6 @@ class BodyLoops(Loops):
         frames, bodies, nv = len(self.task.frames), len(self.task.model.bodies), self.task.model.nv
         return {
             "last_body": bodies,
-            "rows": self.rows,
             "frame_count": frames,
             "square_row": self.rows * widths["cell"],
             "matrices": self.rows**2 * widths["cell"],

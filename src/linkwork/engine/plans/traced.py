@@ -94,12 +94,10 @@ class Traced(Source):
     def program(self) -> Program:
         from linkwork.engine.ir.passes import schedule
         from linkwork.engine.ir.shared_calls import share_calls
-        from linkwork.engine.ir.sharing import share_values
         from linkwork.engine.trace.replay import expanded
 
         program = expanded(self.task.program)
-        program = share_calls(program) if self.callees else program
-        return schedule(share_values(program) if optimisations.on("sharing") else program)
+        return schedule(share_calls(program) if self.callees else program)
 
     @property
     def abreast(self) -> bool:

@@ -27,7 +27,6 @@ from linkwork.engine.trace.tables import (
     BODIES,
     DEPTH_FIRST,
     FRAME_JUNCTIONS,
-    HANDED,
     RUN,
     RUNS,
     Kind,
@@ -174,14 +173,9 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         kinds: Sequence[int] | None = None,
     ) -> Iterator[Node]:
         kinds = range(len(self.kinds)) if kinds is None else kinds
-        handed = self._handed if walk == "up" else None
         kind_of = partial(BODIES.address, "kind")
-        for counter, kind in self._loop(walk, 1, "last_body", kinds, kind_of, start, stop, successor, handed):
+        for counter, kind in self._loop(walk, 1, "last_body", kinds, kind_of, start, stop, successor):
             yield Node(self, counter, kind)
-
-    @staticmethod
-    def _handed(counter: int) -> tuple[Address, Address, Address]:
-        return BODIES.address("parent", counter), HANDED.address("row", counter), HANDED.address("earlier", counter)
 
     def _loop(
         self,
@@ -193,20 +187,19 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         start: int | None = None,
         stop: int | None = None,
         successor: Callable[[int], Address] = lambda counter: BODIES.address("parent", counter),
-        handed: Callable[[int], tuple[Address, Address, Address]] | None = None,
         fewest: int = 1,
     ) -> Iterator[tuple[int, int]]:
         """Yields once for each case, while everything that is traced goes into that case.
 
         ``kind`` gives the address of an iteration's kind, from the counter; ``successor`` that of a climb's next row;
-        ``handed`` those of values that are handed on; ``fewest`` is from how many iterations on threads share them.
+        ``fewest`` is from how many iterations on threads share them.
         """
         program = self.tracer.program
         counter = program.instruction(Block(), "counter", ())
         loop = Loop(walk, counter, first, last, start, [], stop, kind(counter) if kind and len(cases) > 1 else None)
         if walk == "climb":
             loop.successor = successor(counter)
-        loop.handed, loop.fewest = handed(counter) if handed else None, fewest
+        loop.fewest = fewest
         outside = self.tracer.block
         for case in cases:
             block = Block()

@@ -91,10 +91,8 @@ RUNS = Section(("kind", "before"), "run_ints")
 """A row for each body that a run begins with, or that is in none, and the world's first: the body's own kind, or for a
 run one more than bodies have; and the first body of what comes before it in depth-first order, for the world the last.
 """
-HANDED = Section(("row", "earlier"), "handed_ints")
-"""A row for each body, the world's first: the row for values that only its children read, and its parent's."""
 TOLD = (
-    *(FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, FAMILIES, DEPTH_FIRST, RUNS, HANDED),
+    *(FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, FAMILIES, DEPTH_FIRST, RUNS),
     *(PATHS, STATIONS, POINTS, PLACES, JOININGS, LOOP_ENDS, CROSSINGS, PAIRS),
 )
 """The sections whose starts rolled code gets."""
@@ -103,7 +101,7 @@ LASTS = ("frame", "junction", "path", "station", "loop", "strand", "coupling")
 
 
 SIZES = (
-    *("last_body", "rows", *(f"last_{row}" for row in LASTS)),
+    *("last_body", *(f"last_{row}" for row in LASTS)),
     *("square_row", "matrices", "nv_square", "frame_data", "frame_count"),
     *(str(section.begin) for section in TOLD),
     *(f"nv{k}" for k in range(1, 13)),
@@ -285,19 +283,6 @@ def _runs(order: Sequence[DepthFirst], kind: Sequence[int], kinds: Sequence[Kind
     return rows
 
 
-def _handed(parents: Sequence[int]) -> list[tuple[int, int]]:
-    """The rows of ``HANDED``: one is reused when the last child has read it, by that child itself if need be."""
-    last = {parent: body for body, parent in enumerate(parents[1:], 1)}
-    row, free = [0] * len(parents), list(range(len(parents) - 1, 0, -1))
-    for body, parent in enumerate(parents[1:], 1):
-        if parent and last[parent] == body:
-            free.append(row[parent])
-        row[body] = free.pop()
-        if body not in last:
-            free.append(row[body])
-    return [(row[body], row[parent]) for body, parent in enumerate(parents)]
-
-
 def tables_of(
     model: Model, frames: Sequence[Frame] = (), pairs: bool = False, loops: bool = False, families: bool = False
 ) -> Tables:
@@ -327,7 +312,6 @@ def tables_of(
         (FAMILIES, _families(parents)),
         (DEPTH_FIRST, order),
         (RUNS, _runs(order, bodies[:, 0].tolist(), kinds)),
-        (HANDED, _handed(parents)),
         *walks.items(),
         (JOININGS, steps.joinings if loops else []),
         (LOOP_ENDS, steps.ends),

@@ -239,12 +239,12 @@ def rollout(
 
 def _check_start(job: Job) -> None:
     """Check that the initial states are within limits, and warn of violated constraints and deep penetrations."""
-    step, where = job.step, 5
+    step = job.step
     if job.steps > 1 and step.constraints:
         soft = step.contacts is not None
-        warn_of_errors(job.model, job.q, step.constraints, None if soft else step.stabilisation, where)
+        warn_of_errors(job.model, job.q, step.constraints, None if soft else step.stabilisation)
     if step.contacts is not None:
-        warn_of_depth(job.model, job.q, step.contacts, where)
+        warn_of_depth(job.model, job.q, step.contacts)
     if step.stops:
         check_within_limits(job.model, job.q, step.constraints)
 

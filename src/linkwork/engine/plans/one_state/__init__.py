@@ -6,7 +6,7 @@ other, whose loops have a team of their own for one state.
     segment_tree   the tree of an algorithm for segments: parallel loops over these, with side_branches and seams
     level_tree     the tree of an algorithm for levels: a loop over these, in it a parallel loop over parts
     segments       the program of a chain, its tables and memory;   levels   that of a tree
-    parallel       code whose parallel loops run over lanes and a team, by kernels that are scattered or grouped
+    parallel       code whose parallel loops run over lanes and a team, by a parallel_kernel
     team           the threads of a plan, and how helpers join a call
 """
 

@@ -40,7 +40,7 @@ class LevelLoops(ParallelLoops):
         tables = self.tables(False)
         form = partial(LevelledTree, found=self.levelled)
         program = roll(self.task.algorithm, tables.kinds, tables.width, self.task.absent, form=form)
-        return program, laid_out(program, grouped=False)
+        return program, laid_out(program, lists=False)
 
     @property
     def identity(self) -> tuple[object, ...]:

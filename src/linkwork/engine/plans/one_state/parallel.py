@@ -22,12 +22,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from linkwork.engine.emit import mailbox
-from linkwork.engine.emit.call_frame import CallFrame, Interface, listed, parameters
+from linkwork.engine.emit.call_frame import CallFrame, Interface, parameters
 from linkwork.engine.emit.packing import past_in_row
 from linkwork.engine.emit.spinning import acquired, release, wait
 from linkwork.engine.emit.writer import Writer, declarations, past, sweep
-from linkwork.engine.ir.program import Loop, Program
-from linkwork.engine.plans.one_state.grouped import Grouped
+from linkwork.engine.ir.program import Program
+from linkwork.engine.plans.one_state.parallel_kernel import ParallelKernel, handed_on
 
 CACHE_LINE = 8
 """Integers in a cache line."""
@@ -71,7 +71,7 @@ def module(
     """The text of an LLVM module for a target; ``more`` is the text of further functions. So many numbers of a
     ``group`` are adjacent, as many as there are lanes by default.
     """
-    kernel = _Leader(program, interface, lanes, lanes if group is None else group)
+    kernel = ParallelKernel(program, interface, 1, lanes if group is None else group, lanes)
     parts = [kernel.text(), *kernel.iterations]
     count = len(kernel.iterations)
     for number in range(count):
@@ -90,47 +90,9 @@ def module(
     return "\n".join([*parts, declarations({1, lanes}), masked])
 
 
-def _handed_on(interface: Interface) -> str:
-    return listed((kind, f"%{name}") for kind, name in interface.kernel)
-
-
-class _Leader(Grouped):
-    """Writes the kernel, and the iterations of its parallel loops as functions."""
-
-    def __init__(self, program: Program, interface: Interface, lanes: int, group: int) -> None:
-        super().__init__(program, interface, 1, group)
-        self.iterations: list[str] = []
-        self.lanes_of_loops = lanes
-
-    def text(self) -> str:
-        self.body()
-        return self.function(f"internal void @kernel({parameters(self.interface.kernel)}, ptr %team)")
-
-    def emit_loop(self, loop: Loop) -> None:
-        if loop.walk != "parallel":
-            super().emit_loop(loop)
-            return
-        number = len(self.iterations)
-        one = Grouped(self.program, self.interface, self.lanes_of_loops, self.group)
-        one.cases(loop, "one", one.carried(loop, "one"))
-        one.begin("one.latch")
-        one.do("ret void")
-        head = f"internal void @iteration{number}({parameters(self.interface.kernel)}, i64 %v{loop.counter})"
-        self.iterations.append(one.function(head))
-        first, last = str(loop.first), f"%{loop.last}"
-        if loop.stop is not None:
-            first, last = f"%v{loop.start}", self.add(f"%v{loop.stop}", -1)
-        team = "%team"
-        if loop.fewest > 1:
-            enough = self.compare("sge", self.sub(last, first), loop.fewest - 1)
-            team = self.either(enough, "ptr", "%team", "null")
-        passed = f"{_handed_on(self.interface)}, i64 {first}, i64 {last}, ptr {team}"
-        self.do(f"call void @share{number}({passed})")
-
-
 def _share(interface: Interface, number: int) -> str:
     """void share(..., first, last, team): runs iterations first to last, without a team all of them."""
-    w, passed = Writer(), _handed_on(interface)
+    w, passed = Writer(), handed_on(interface)
     serial, together, end = (w.block(part) for part in ("serial", "together", "end"))
     w.branch(w.compare("eq", "%team", "null", "ptr"), serial, together)
     w.begin(serial)
@@ -183,7 +145,7 @@ def _take(interface: Interface, number: int, helping: bool) -> str:
     w.let(f"add i64 {own}, 1", following)
     back = w.let(f"atomicrmw add ptr {helped}, i64 1 acq_rel") if helping else ""
     iteration = w.sub("%next", back) if helping else w.add("%next", own)
-    w.do(f"call void @iteration{number}({_handed_on(interface)}, i64 {iteration})")
+    w.do(f"call void @iteration{number}({handed_on(interface)}, i64 {iteration})")
     w.let(f"atomicrmw add ptr {done}, i64 1 acq_rel")
     w.jump(head)
     w.begin(end)
@@ -203,7 +165,7 @@ def _state(interface: Interface) -> str:
         return w.either(w.all_of(found), "i64", 0, status)
 
     before = finite(interface.argument_names, interface.counts[:given], 1)
-    w.do(f"call void @kernel({_handed_on(interface)}, ptr %team)")
+    w.do(f"call void @kernel({handed_on(interface)}, ptr %team)")
     after = finite(interface.result_names, interface.counts[given:], 2)
     large = past_in_row(w, interface, [f"%{name}" for name in interface.argument_names])
     w.do(f"ret i64 {w.let(f'or i64 {large}, ' + w.let(f'or i64 {before}, {after}'))}")
@@ -296,7 +258,7 @@ def _help(interface: Interface, loops: int) -> str:
     w.do(f"switch i64 {which}, label %{latch} [ {targets} ]")
     for number, label in enumerate(labels):
         w.begin(label)
-        w.do(f"call void @aid{number}({_handed_on(interface)}, i64 {last}, ptr {loop})")
+        w.do(f"call void @aid{number}({handed_on(interface)}, i64 {last}, ptr {loop})")
         w.jump(latch)
     w.begin(latch)
     w.let(f"add i64 {run}, 1", following)

@@ -37,7 +37,7 @@ class SegmentLoops(ParallelLoops):
         tables = self.tables(False)
         form = partial(SegmentedTree, on_chain=self.kinds[0], beside=self.kinds[1])
         program = roll(self.task.algorithm, tables.kinds, tables.width, self.task.absent, form=form)
-        widths = laid_out(program, grouped=False)
+        widths = laid_out(program, lists=False)
         zero_beyond_seams(program, widths["seam"])
         return program, widths
 
