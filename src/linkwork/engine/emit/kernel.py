@@ -185,12 +185,16 @@ class Kernel(Arithmetic):
         self.branch(nowhere, self.never, following)
         self.begin(following)
 
+    def allocate(self, place: str, size: int, values: Sequence[str] = ()) -> None:
+        """Memory for so many numbers, of which these are the first."""
+        self.memory.append(f"  {place} = alloca [{self.lanes * max(1, size)} x double], align 64")
+        for k, value in enumerate(values):
+            self.store(value, self.at(place, k * self.lanes), self.type, self.align)
+
     def repeat(self, n: int, what: Repeat, values: Sequence[str]) -> None:
         """A call of the function that repeats; %v{n} is its memory, which holds the final state."""
         symbol = f"{self.symbol}.repeat{n}"
-        self.memory.append(f"  %v{n} = alloca [{self.lanes * memory_of(what)} x double], align 64")
-        for k, value in enumerate(values):
-            self.store(value, self.at(f"%v{n}", k * self.lanes), self.type, self.align)
+        self.allocate(f"%v{n}", memory_of(what), values)
         self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.rows_at}, ptr %data, ptr %ints)")
         program = Kernel(
             what.program, interface_of(what, self.interface), self.lanes, f"{symbol}.program", self.kept_inside
@@ -204,13 +208,11 @@ class Kernel(Arithmetic):
             for k, program in enumerate(programs(what)):
                 own, interface = symbol + f".sparing{k}" * (k > 0), self.interface.inside((what.given,), (what.state,))
                 self.inner.append(Kernel(program, interface, self.lanes, own, self.kept_inside).text())
-        self.memory.append(f"  %v{n} = alloca [{self.lanes * max(1, what.state)} x double], align 64")
+        self.allocate(f"%v{n}", what.state)
         before = self.left_by(self.program.operands[n], what.given)
         place = f"%v{before}" if before is not None else f"%given{n}"
         if before is None:
-            self.memory.append(f"  {place} = alloca [{self.lanes * max(1, what.given)} x double], align 64")
-            for k, value in enumerate(values):
-                self.store(value, self.at(place, k * self.lanes), self.type, self.align)
+            self.allocate(place, what.given, values)
         arguments = listed([("ptr", place), ("ptr", f"%v{n}"), *tables_with(self.rows_at, calls=True)])
         calls_of(self, what, self.subroutines[what], f"({arguments})", place, self.lanes)
 
@@ -244,9 +246,7 @@ class Kernel(Arithmetic):
         before = self.left_by(self.program.operands[n][: what.state], what.state)
         self.left -= {before}
         if before is None:
-            self.memory.append(f"  %v{n} = alloca [{self.lanes * what.state} x double], align 64")
-            for k, value in enumerate(values[: what.state]):
-                self.store(value, self.at(f"%v{n}", k * self.lanes), self.type, self.align)
+            self.allocate(f"%v{n}", what.state, values[: what.state])
         else:
             self.let(f"getelementptr i8, ptr %v{before}, i64 0", f"%v{n}")
         self.left.add(n)
@@ -271,9 +271,7 @@ class Kernel(Arithmetic):
         key = tuple(values)
         if key not in self.given:
             place = self.given[key] = f"%given{len(self.given)}"
-            self.memory.append(f"  {place} = alloca [{self.lanes * max(1, len(key))} x double], align 64")
-            for k, value in enumerate(values):
-                self.store(value, self.at(place, k * self.lanes), self.type, self.align)
+            self.allocate(place, len(key), values)
         return self.given[key]
 
     def emit_index(self, n: int, address: Address) -> None:
