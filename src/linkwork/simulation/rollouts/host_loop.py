@@ -77,10 +77,7 @@ class HostLoop:
                 state[0][self.lost], state[1][self.lost] = job.q[self.lost], job.v[self.lost]
         if self.outside and job.step.cost is not None:
             into[-1][...] = costs
-        for which, record in ends:
-            for array_of in into[:2]:
-                array_of[which, record:] = np.nan
-            into[-1][which] = np.nan
+        _cut(into, ends)
         return status
 
     def explained(self) -> tuple[int, str | None, str]:
@@ -141,3 +138,11 @@ class HostLoop:
             part = driven.parts[name]
             rows.append(part[:, min(first, part.shape[1] - 1)].reshape((len(part), *SPACES[space].shape(model, 0))))
         return call(algorithm, model, [state[0], state[1], self.dt, *rows])[2]
+
+
+def _cut(into: Sequence[Array], ends: Sequence[tuple[Array, int]]) -> None:
+    """Set the records of trajectories to NaN, each from where it ended on, and their costs."""
+    for which, record in ends:
+        for records_of in into[:2]:
+            records_of[which, record:] = np.nan
+        into[-1][which] = np.nan

@@ -70,11 +70,8 @@ def request_of(
         contacts=contacts,
     )  # fmt: skip
     check_small(step)
-    varied = (
-        {}
-        if all(value is None for value in data.values())
-        else as_parameters(model, {name: value for name, value in data.items() if value is not None})
-    )
+    present = {name: value for name, value in data.items() if value is not None}
+    varied = as_parameters(model, present) if present else {}
     if varied:
         step = replace(step, varied=tuple(varied))
     own = {
