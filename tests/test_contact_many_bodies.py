@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,8 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms import SUPPORTED
 from linkwork.dynamics.call import call
-from linkwork.dynamics.contact.many_bodies import ManyBodies
 from strategies import Array
-from test_contact import OPTIONS, ours, scene, theirs
+from test_contact import OPTIONS, SCENES, ours, scene, theirs
 
 
 def snake(links: int = 51) -> str:
@@ -126,27 +124,28 @@ def test_rollouts_and_simulations_are_mujoco_s_to_the_bit_in_any_company(folder:
     assert motion.constraint_forces[0, :, 2].max() > 0.1
 
 
-@pytest.mark.parametrize("name", ["legs", "planes"])
-def test_both_systems_agree(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", SCENES)
+def test_a_matrix_and_articulated_bodies_carry_the_same_problem(name: str, tmp_path: Path) -> None:
     m, model = scene(name, tmp_path)
     d, rng, found = mujoco.MjData(m), np.random.default_rng(5), []
-    for _ in range(4):
+    for _ in range(8):
         mujoco.mj_resetData(m, d)
-        mujoco.mj_integratePos(m, d.qpos, rng.normal(size=m.nv) * 0.25, 1.0)
+        mujoco.mj_integratePos(m, d.qpos, rng.normal(size=m.nv) * (0.1 if name == "pairs" else 0.25), 1.0)
         d.qvel[:] = rng.normal(size=m.nv)
         found.append(ours(m, d))
     q, v = (np.array([each[k] for each in found]) for k in range(2))
-    tau, f_ext = rng.normal(size=v.shape), rng.normal(size=(4, len(model.bodies), 6))
-    with lw.interpreted():
-        a, forces = lw.contact_dynamics(model, q, v, tau, model.contacts, f_ext)
-        ways = ManyBodies(model, model.contacts)
-        b, others = ways.law(True, False)(q, v, tau, f_ext)
-        points, distances = ways.points_law(q)
-        known = lw.contact_points(model, q, model.contacts)
+    tau, f_ext = rng.normal(size=v.shape), rng.normal(size=(8, len(model.bodies), 6))
+    choices = {"dt": 0.004, "constraints": model.constraints}
+    a, forces = lw.contact_dynamics(model, q, v, tau, model.contacts, f_ext, **choices)
+    known = lw.contact_points(model, q, model.contacts)
+    with lw.form("looped"):
+        b, others = lw.contact_dynamics(model, q, v, tau, model.contacts, f_ext, **choices)
+        points, distances = lw.contact_points(model, q, model.contacts)
     assert (forces[..., 2] > 1.0).sum() > 2
     np.testing.assert_allclose(b, a, rtol=0.0, atol=1e-11 * abs(a).max())
     np.testing.assert_allclose(others, forces, rtol=0.0, atol=1e-11 * abs(forces).max())
-    assert (points == known[0]).all() and (distances == known[1]).all()
+    np.testing.assert_allclose(points, known[0], rtol=0.0, atol=1e-14)
+    np.testing.assert_allclose(distances, known[1], rtol=0.0, atol=1e-14)
 
 
 def test_what_is_held_softly_moves_as_its_matrix_says() -> None:
@@ -172,23 +171,65 @@ def test_what_is_held_softly_moves_as_its_matrix_says() -> None:
     assert all((x == z).all() for x, z in zip(found, [p, P, *energies], strict=True))
 
 
-def test_what_is_not_there_for_many_bodies_is_refused_by_name() -> None:
+def rope(links: int = 51) -> lw.Model:
+    """Links with hinges alternately about y and z, the first free."""
+    builder = lw.Builder()
+    builder.add_body("link0", joint=lw.joints.Free(), mass=0.1, inertia=(1e-4,) * 3)
+    for k in range(1, links):
+        hinge = lw.joints.Revolute(axis=(0, k % 2, 1 - k % 2))
+        place = lw.placement((0.05, 0, 0))
+        builder.add_body(f"link{k}", f"link{k - 1}", hinge, place, mass=0.1, inertia=(1e-4,) * 3, damping=1e-3)
+    return builder.build()
+
+
+PAIRS = [lw.Contact(f"link{k}", lw.Sphere(0.051), lw.Sphere(0.051), on=f"link{k + 2}", name="pair") for k in (3, 8)]
+FLOOR = [lw.Contact(f"link{k}", lw.Sphere(0.02)) for k in range(0, 51, 10)]
+WATER = lw.Medium(1000.0, 0.1, boxes=tuple((f"link{k}", lw.placement(), (0.05, 0.02, 0.02)) for k in (0, 20)))
+TIED = lw.Ball("link50", lw.Point("link0", offset=(2.5, 0.01, 0.0)))
+BESIDE = {
+    "floor": (FLOOR, None),
+    "pairs": ([*FLOOR, *PAIRS], None),
+    "constraint": (FLOOR, [TIED]),
+    "medium": (lw.Contacts((*FLOOR, *PAIRS), medium=WATER), None),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the motion begins off")
+@pytest.mark.parametrize("beside", BESIDE)
+def test_many_bodies_step_with_all_that_few_do(beside: str) -> None:
+    model, rng = rope(), np.random.default_rng(4)
+    contacts, constraints = BESIDE[beside]
+    q, v = lw.neutral(model), 0.1 * rng.normal(size=model.nv)
+    q[2], q[7:] = 0.0195, 0.01 * rng.normal(size=model.nq - 7)
+    given: dict[str, Any] = {"dt": 0.002, "contacts": contacts, "constraints": constraints}
+    law = lw.compile(lambda t, q, v, gain: -gain * v, t=(), q=model.nq, v=model.nv, gain=())
+    run = lw.rollout(model, np.stack([q, q]), np.stack([v, 0 * v]), steps=3, torque=law, parameters=(1e-3,), **given)
+    same = lw.simulate(model, q, v, torque=lambda t, q, v: -1e-3 * v, duration=0.006, **given)
+    np.testing.assert_allclose(same.q[-1], run.q[0, -1], rtol=0.0, atol=1e-13)
+    tau, f_ext = 0.1 * rng.normal(size=model.nv), rng.normal(size=(51, 6))
+    a, forces = lw.contact_dynamics(model, q, v, tau, contacts, f_ext, dt=0.002, constraints=constraints or ())
+    touches, M = lw.contact_points(model, q, contacts)[0], lw.mass_matrix(model, q)
+    wrenches = f_ext.copy()
+    if beside in ("floor", "pairs"):  # what acts is what moves it
+        for one, point, force in zip(contacts, touches, forces, strict=True):
+            for end, sign in ((one.frame, 1.0), (one.on, -1.0)):
+                if end != "world":
+                    place = lw.forward_kinematics(model, q, [end])[0]
+                    own, arm = sign * place[:3, :3].T @ force, place[:3, :3].T @ (point - place[:3, 3])
+                    wrenches[model.body_names.index(end)] += [*own, *np.cross(arm, own)]
+        np.testing.assert_allclose(
+            lw.inverse_dynamics(model, q, v, a, wrenches), tau, rtol=0.0, atol=1e-9 * abs(M @ a).max()
+        )
+    assert (forces[: len(FLOOR), 2] > 0.0).any()
+    _, B = lw.linearise(model, q, v, tau, **given)
+    way, step = rng.normal(size=model.nv), 1e-4
+    ends = [lw.rollout(model, q, v, tau + s * way, steps=1, **given).v[-1] for s in (step, -step)]
+    slope = (ends[0] - ends[1]) / (2 * step)
+    np.testing.assert_allclose(B[model.nv :] @ way, slope, rtol=0.0, atol=1e-6 * abs(slope).max())
+
+
+def test_wrong_arguments_of_many_bodies_are_named() -> None:
     chain = lw.mechanisms.serial_chain(51)
-    q, v, tip = lw.neutral(chain), np.zeros(51), lw.Contact("tip", lw.Sphere(0.1))
-    floor = [dataclasses.replace(tip, against=lw.Plane(height=-3.0))]
-    water = lw.Contacts((tip,), medium=lw.Medium(1000.0, boxes=(("tip", lw.placement(), (0.1, 0.1, 0.1)),)))
-    moving = lw.Contact("tip", lw.Sphere(0.1), lw.Sphere(0.1), on="joint3", name="ends")
-    cases = [
-        ([moving], {}, "contact 'ends' is with something that moves; in a mechanism of 51 bodies"),
-        (floor, {"constraints": [lw.Ball("tip")]}, "constraints exclude each other in a mechanism of 51 bodies"),
-        (water, {}, "medium that resists"),
-    ]
-    for contacts, more, words in cases:
-        with pytest.raises(lw.ArgumentError, match=words):
-            lw.contact_dynamics(chain, q, v, v, contacts, **more)
-    with pytest.raises(lw.TracingError, match="cannot be traced or differentiated"):
-        lw.compile(lambda q, v: lw.contact_dynamics(chain, q, v, v, floor)[0], q=51, v=51)
-    with pytest.raises(lw.TracingError, match="cannot be traced or differentiated"):
-        lw.linearise(chain, q, v, v, dt=0.01, contacts=floor)
+    q, v, floor = lw.neutral(chain), np.zeros(51), [lw.Contact("tip", lw.Sphere(0.1), lw.Plane(height=-3.0))]
     with lw.interpreted(), pytest.raises(lw.ArgumentError, match=r"q .*\(.*51"):
         lw.contact_dynamics(chain, q[:3], v, v, floor)

@@ -137,12 +137,7 @@ class Case:
         """What is said of a step that is not supported; all else is."""
         if self.bodies <= 50:
             return ""
-        tied = self.has("loops") or self.has("couplings")
-        if self.has("contacts"):
-            if tied:
-                return "contacts and constraints exclude each other in a mechanism of 60 bodies"
-            return "cannot be traced or differentiated" if caller == "differentiate" else ""
-        if self.has("stops") and caller != "simulate":
+        if self.has("stops") and not self.has("contacts") and caller != "simulate":
             return "takes joint_limits and friction_law='stiction' for up to 50 bodies"
         return ""
 
@@ -332,7 +327,7 @@ def test_derivatives_of_a_step_are_those_of_the_reference(case: Case) -> None:
     close((parts * directions).sum(axis=1), (weights * found).sum(axis=1), 1e-10, scale=float(abs(found).max()))
 
 
-def change(case: Case, q: Array, v: Array, direction: Array, h: float = 1e-6) -> Array:
+def change(case: Case, q: Array, v: Array, direction: Array, h: float = 3e-7) -> Array:
     """The central difference of the reference along a direction of q, v and tau."""
     model, (of_q, of_v, of_tau) = case.model, np.split(direction, 3)
     step, ends = case.reference("smoothed"), []

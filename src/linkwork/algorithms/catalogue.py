@@ -291,7 +291,7 @@ def named(name: str) -> Algorithm | None:
     what, *parts = name.split("+")
     if what in ("step", "forces"):
         return stepping(parts) if what == "step" else step_forces(parts)
-    return ALGORITHMS.get(name)
+    return SUPPORTED if name == SUPPORTED.name else ALGORITHMS.get(name)
 
 
 def _of_parts(name: str, where: str, parts: Iterable[str], results: tuple[str, ...]) -> Algorithm:

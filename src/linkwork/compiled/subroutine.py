@@ -19,7 +19,9 @@ from linkwork.engine.trace.tracer import Traced, Tracer
 Shapes = Sequence[tuple[int, ...] | None]
 
 
-def subroutine(body: Callable[..., Sequence[Any]], zeros: Sequence[Sequence[int]] = ()) -> Callable[..., Sequence[Any]]:
+def subroutine(
+    body: Callable[..., Sequence[Any]], zeros: Sequence[Sequence[int]] = (), symmetric: bool = False
+) -> Callable[..., Sequence[Any]]:
     """``body(*given) -> results``, over traced arrays a function that code calls; over plain arrays the text itself.
 
     Args:
@@ -27,6 +29,8 @@ def subroutine(body: Callable[..., Sequence[Any]], zeros: Sequence[Sequence[int]
         zeros: sets of places, counted over all given arrays, whose numbers are often all zero, as in a sparse matrix:
             then code skips the products with them, as the text does with zeros. The first set that is all zero is
             used.
+        symmetric: whether the result, one array, is a symmetric matrix times the first array given, of the same shape,
+            the other arrays being constant: then it has that derivative, and the body need not have one.
 
     Example:
         >>> import linkwork as lw
@@ -55,7 +59,7 @@ def subroutine(body: Callable[..., Sequence[Any]], zeros: Sequence[Sequence[int]
         isomorphic = any(type(x) is Traced and x.tracer.isomorphic for x in flat(there))
         key = isomorphic, shapes_given
         if key not in known:
-            known[key] = _traced(body, shapes_given, zeros, isomorphic)
+            known[key] = _traced(body, shapes_given, zeros, isomorphic, symmetric)
         what, shapes = known[key]
         return shaped(list(used(what, flat(there))), shapes)
 
@@ -63,7 +67,11 @@ def subroutine(body: Callable[..., Sequence[Any]], zeros: Sequence[Sequence[int]
 
 
 def _traced(
-    body: Callable[..., Sequence[Any]], shapes: Shapes, zeros: Sequence[Sequence[int]], isomorphic: bool
+    body: Callable[..., Sequence[Any]],
+    shapes: Shapes,
+    zeros: Sequence[Sequence[int]],
+    isomorphic: bool,
+    symmetric: bool,
 ) -> tuple[Subroutine, list[tuple[int, ...]]]:
     """A body for arrays of these shapes, and the shapes of its results. With ``isomorphic``, isomorphic branches of
     mechanisms get the same instructions.
@@ -74,7 +82,7 @@ def _traced(
         (tuple(places), _program(body, shapes, places, isomorphic)[0])
         for places in (zeros if optimisations.on("variants") else ())
     )
-    return Subroutine(program, given, sum(map(prod, results)), sparing), results
+    return Subroutine(program, given, sum(map(prod, results)), sparing, symmetric), results
 
 
 def _program(

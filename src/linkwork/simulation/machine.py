@@ -208,7 +208,7 @@ def _can_do(step: Step, called: bool) -> bool:
     if current_form() != "auto" or not step.model.nv:
         return False
     if step.has_loops:
-        whole = step.contacts is None and not step.joints
+        whole = not step.joints
         return not called and (whole or not looped(step.model))
     if _loops(step) == "outside" and any(joint.friction for joint in step.joints):
         return False  # friction and constraints depend on each other: Python solves for them together

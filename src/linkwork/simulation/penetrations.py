@@ -28,7 +28,7 @@ def warn_of_depth(model: Model, q: Any, contacts: Contacts) -> None:
     if kept.begun >= _LOOKS:
         return
     kept.begun += 1
-    with nullcontext() if kept.has_loops else interpreted():  # the motion needs that code, too
+    with nullcontext() if kept.by_bodies else interpreted():  # the motion needs that code, too
         _, distances = kept.points_law(q)
     sizes = np.array([_DEEP * _size(one.shape) for one in contacts for _ in range(one.points)])
     over = -distances / sizes

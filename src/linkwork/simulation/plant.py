@@ -35,7 +35,6 @@ coupled_motion = LateFunction("linkwork.dynamics.coupled_joints:coupled_motion")
 as_couplings = LateFunction("linkwork.dynamics.coupled_joints:as_couplings")
 held_by = LateFunction("linkwork.dynamics.held:held_by")
 Solver = LateFunction("linkwork.dynamics.constraint_solvers:TracedSolver")
-Text = LateFunction("linkwork.dynamics.contact.text:Text")
 varied = LateFunction("linkwork.dynamics.varied:varied")
 stopped = LateFunction("linkwork.simulation.guarded_stops:stopped")
 with_stops_in_loops = LateFunction("linkwork.simulation.guarded_stops:with_stops_in_loops")
@@ -233,20 +232,20 @@ class Plant:
         """Accelerations with contacts, and the contact wrenches if they are wanted."""
         wanted = self.of.contact_forces
         if is_traced(q):
-            text = Text(touching, model)
+            text = touching.text_of(model)
             several = self.of.several  # this is a subroutine then, which starts cold
             motion = text.motion(q, v, forces, numbers(dt).item(), f_ext, None if several else self.start, self.drag)
             self.start = self.start if several else motion.a
             return motion.damped, text.wrenches(motion) if wanted else self.no_wrenches
-        given = [each for each in (self.drag, f_ext) if each is not None]
-        law = touching.step_law(f_ext is not None, self.drag is not None, wanted)
-        answer = law(q, v, forces, dt, *given, **({"last": self._last(v)} if touching.has_loops else {}))
-        return answer if wanted else (answer, self.no_wrenches)
-
-    def _last(self, v: Array) -> Array:
-        """The warm start of code with loops, which writes the next one there."""
-        self.start = np.zeros_like(v) if self.start is None else self.start
-        return self.start
+        if not self.of.several and self.start is None:
+            self.start = np.zeros_like(v)
+        given = [each for each in (self.drag, self.start, f_ext) if each is not None]
+        law = touching.step_law(f_ext is not None, self.drag is not None, wanted, self.start is not None)
+        answer = law(q, v, forces, dt, *given)
+        results = list(answer) if isinstance(answer, tuple) else [answer]
+        if self.start is not None:
+            self.start = results.pop()
+        return results[0], results[1] if wanted else self.no_wrenches
 
     def _wrenches(self, t: float, q: Array, v: Array) -> Array:
         assert callable(self.load)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from linkwork.compiled.kept_rows import KeptRows
+from linkwork.compiled.kept_rows import KeptRows, LookUp, Table
 from linkwork.spatial import Scalar, absolute, sqrt, total, where_less
 from linkwork.spatial.matrices import dot
 
@@ -87,6 +87,45 @@ class Group(NamedTuple):
     friction: int
     rows: KeptRows
 
+    @property
+    def n(self) -> int:
+        return len(self.dofs)
+
+    def inputs(self, *points: Sequence[Scalar]) -> tuple[list[Scalar], list[Table]]:
+        """What a text over rows is given, and its tables, to know points."""
+        return [x[k] for x in points for k in self.dofs], []
+
+    def coordinates(self, row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Sequence[Scalar]]:
+        """The coordinates of each point that a row depends on, in a text over rows."""
+        return [given[k : k + self.n] for k in range(0, len(given), self.n)]
+
+
+class FrameGroup(NamedTuple):
+    """Rows of contacts between frames, and of frames with the world if they have one of the ``sides`` only: J is over
+    the motions of these frames, each in its own axes, whose numbers are a row's last. Points are the motions of all
+    frames, and last that of the world.
+    """
+
+    sides: int
+    friction: int
+    rows: KeptRows
+
+    @property
+    def n(self) -> int:
+        return 6 * self.sides
+
+    def inputs(self, *points: Sequence[Scalar]) -> tuple[list[Scalar], list[Table]]:
+        """As in ``Group``."""
+        return [], [Table(x, 6) for x in points]
+
+    def coordinates(self, row: Sequence[Scalar], given: Sequence[Scalar], *points: LookUp) -> list[Sequence[Scalar]]:
+        """As in ``Group``."""
+        return [[x for which in self.frames(row) for x in point(which)] for point in points]
+
+    def frames(self, row: Sequence[Scalar]) -> Sequence[Scalar]:
+        """The numbers of a row's frames."""
+        return row[-self.sides :]
+
 
 def coefficients(friction: int) -> int:
     """The number of coefficients for so many friction rows: none, μ, and those of torsional and rolling friction."""
@@ -102,7 +141,7 @@ class Holds:
         friction relative to the normal's.
     """
 
-    groups: list[Group]
+    groups: Sequence[Group | FrameGroup]
     limits: list[Limit] = field(default_factory=list)
     frictions: list[Friction] = field(default_factory=list)
     bonds: list[Bond] = field(default_factory=list)
@@ -128,19 +167,15 @@ class Holds:
         return Holds(self.groups, limits, frictions, bonds, self.ratio)
 
 
-def as_cone(row: Sequence[Scalar], n: int) -> Cone:
-    m = {3 * n + 5: 3, 4 * n + 7: 4, 6 * n + 10: 6}[len(row)]
-    return Cone([row[k * n : k * n + n] for k in range(m)], row[m * n : m * n + m], *row[m * n + m :])
+def as_cone(row: Sequence[Scalar], n: int, friction: int) -> Cone:
+    m = friction + 1
+    end = m * n + m
+    several = row[end : end + 1 + coefficients(friction)]
+    return Cone([row[k * n : k * n + n] for k in range(m)], row[m * n : end], *several)
 
 
 def as_side(row: Sequence[Scalar], n: int) -> Side:
-    return Side(row[:n], *row[n:])
-
-
-def both_of(given: Sequence[Scalar], dofs: Sequence[int]) -> tuple[list[Scalar], list[Scalar]]:
-    """The entries of two concatenated vectors at some degrees of freedom."""
-    n = len(given) // 2
-    return [given[i] for i in dofs], [given[n + i] for i in dofs]
+    return Side(row[:n], row[n], row[n + 1])
 
 
 def cone_response(cone: Cone, s: Sequence[Scalar], ratio: float) -> tuple[list[Scalar], list[list[Scalar]]]:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from linkwork.compiled.arrays import numbers
 from linkwork.dynamics.contact.boxes import Touch
 from linkwork.dynamics.contact.costs import Holds
-from linkwork.dynamics.contact.newton import evaluated
-from linkwork.dynamics.contact.sparse import Matrix, solved
+from linkwork.dynamics.contact.dense import Dense
+from linkwork.dynamics.contact.sparse import solved
 from linkwork.spatial import Scalar, Vec3
 from linkwork.spatial.elementary import varying_as
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 def differentiable(
-    text: Text, M: Matrix, force: Sequence[Scalar], holds: Holds, a: Sequence[Scalar], found: Sequence[Touch],
-    columns: Sequence[Twist], v: Sequence[Scalar], dt: Scalar | None,
+    text: Text, problem: Dense, a: Sequence[Scalar], found: Sequence[Touch], columns: Sequence[Twist],
+    v: Sequence[Scalar], dt: Scalar | None,
 ) -> list[Scalar]:  # fmt: skip
     """The accelerations, with their derivatives."""
-    H = {place: varying_as(x, 0.0) for place, x in evaluated(M, force, holds, a, text.sparsity).hessian.items()}
-    fixed = [varying_as(x, 0.0) for x in a]
+    H = {place: varying_as(x, 0.0) for place, x in problem.at(a).hessian.items()}
+    fixed, holds = [varying_as(x, 0.0) for x in a], problem.holds
     joints = Holds([], holds.limits, holds.frictions, holds.bonds, holds.ratio)
-    g = evaluated(M, force, joints, fixed, text.sparsity).gradient
+    g = problem._replace(holds=joints).at(fixed).gradient
     pushes, spins = text.forces(found, columns, v, fixed, dt)
     owners = (one for one in text.contacts for _ in range(one.points))
     for touch, push, spin, one in zip(found, numbers(pushes).tolist(), spins, owners, strict=True):

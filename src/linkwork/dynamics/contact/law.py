@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from linkwork.algorithms import SUPPORTED
 from linkwork.compiled.arrays import array_of
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.law import law
 from linkwork.dynamics.arguments import Array, check_model
+from linkwork.dynamics.call import call
+from linkwork.dynamics.contact.by_bodies import ByBodies
 from linkwork.dynamics.contact.sparse import Sparsity
 from linkwork.dynamics.contact.text import Text
 from linkwork.dynamics.derivatives import mass_matrix_inverse
@@ -19,7 +23,7 @@ from linkwork.dynamics.held import held_by
 from linkwork.dynamics.kinematics import jacobian, neutral
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import interpreted
-from linkwork.engine.plans import looped
+from linkwork.engine.plans.costs import looped, within
 from linkwork.errors import ArgumentError, warn_caller
 from linkwork.joints import Free, Spherical
 from linkwork.model.all_contacts import Contacts, as_contacts
@@ -27,8 +31,11 @@ from linkwork.model.constraints import Constraint, Coupling
 from linkwork.model.contacts import Contact, Softness
 from linkwork.model.model import WORLD, Frame, Model, Point
 from linkwork.properties import cached_property
-from linkwork.spatial import Vec3
+from linkwork.spatial import Transform, Vec3
+from linkwork.spatial.small_matrices import skew
 
+_NUMBERS = 400_000
+"""The approximate size of what is processed at a time."""
 _LIMBS = 3
 """Pairs of limbs for which code is specialised to contacts between these two alone: the pairs with most contacts."""
 
@@ -42,9 +49,6 @@ class Touching:
         limits: whether joints have position limits. friction: whether they have dry friction.
         constraints: soft ones, rows of the same problem.
     """
-
-    has_loops = False
-    """Whether the code has loops over bodies, as for mechanisms of many bodies."""
 
     def __init__(
         self,
@@ -61,7 +65,7 @@ class Touching:
         in_medium = () if contacts.medium is None else [frame for frame, _, _ in contacts.medium.boxes]
         self.ends = tuple(dict.fromkeys((*(end for one in contacts for end in (one.frame, one.on)), *in_medium)))
         for one in contacts:
-            if self._body(one.frame) == self._body(one.on):
+            if self.body_of(one.frame) == self.body_of(one.on):
                 raise ArgumentError(
                     f"the contact of {one.frame!r} is with {one.on!r}, which is on the same body; they never move apart"
                 )
@@ -74,12 +78,12 @@ class Touching:
         self.limited = _limit_rows(model, contacts) if limits else []
         self.rough = _friction_rows(model, contacts) if friction else []
 
-    def _body(self, frame: str) -> int:
+    def body_of(self, frame: str) -> int:
         return 0 if frame == WORLD else self.model.frame(frame).body
 
     def _moves(self, frame: str) -> bool:
         """Whether any joint moves a frame."""
-        return self._moving[self._body(frame)]
+        return self._moving[self.body_of(frame)]
 
     @cached_property
     def _moving(self) -> list[bool]:
@@ -89,9 +93,13 @@ class Touching:
             found.append(found[body.parent] or body.joint.nv > 0)
         return found
 
+    def fixed_place(self, frame: str) -> Transform:
+        """The placement of a frame that is fixed in the world."""
+        return Transform.identity() if frame == WORLD else self.model.frame(frame).placement
+
     def path(self, frame: str) -> list[int]:
         """The degrees of freedom that move a frame."""
-        return self._dofs(self._body(frame))
+        return self._dofs(self.body_of(frame))
 
     def _dofs(self, body: int) -> list[int]:
         found: list[int] = []
@@ -117,8 +125,22 @@ class Touching:
         return [(own, friction, members) for (own, friction), members in found.items()]
 
     @cached_property
+    def by_bodies(self) -> bool:
+        """Whether articulated bodies carry the inertia of the problem, not a matrix."""
+        coupled = bool(self.constraints) or any(map(self._pair, self.contacts))
+        products, before = 0, [0] * (len(self.model.bodies) + 1)
+        for k, body in enumerate(self.model.bodies, 1):
+            before[k] = before[body.parent] + body.joint.nv
+            products += sum(dof * dof for dof in range(before[body.parent], before[k]))
+        return looped(self.model) or not within("dense_contacts", products // 4 if coupled else products)
+
+    @cached_property
     def text(self) -> Text:
-        return Text(self)
+        return ByBodies(self) if self.by_bodies else Text(self)
+
+    def text_of(self, model: Model) -> Text:
+        """The text for a model that differs in numbers only."""
+        return self.text if model is self.model else Text(self, model)
 
     @cached_property
     def sparsity(self) -> Sparsity:
@@ -179,7 +201,14 @@ class Touching:
 
     @cached_property
     def _inverse_diagonal(self) -> Array:
-        return self._inverse.diagonal()
+        if not self.by_bodies:
+            return self._inverse.diagonal()
+        nv = self.model.nv
+        found = np.empty(nv)
+        for some in _in_parts(nv, nv):
+            units = np.eye(nv)[some]
+            found[some] = self._at_reference(units, None)[0][np.arange(len(units)), some]
+        return found
 
     @cached_property
     def enough(self) -> float:
@@ -203,33 +232,65 @@ class Touching:
 
     def _moved(self, end: str) -> tuple[float, float]:
         """Effective inverse mass and inertia of a frame's body at its centre of mass, means over three axes."""
-        body = self._body(end)
+        body = self.body_of(end)
         if not body:
             return 0.0, 0.0
+        if self.by_bodies:
+            return self._moved_ends[end]
         with interpreted():
             point = Point(end, offset=self._centre_of(end))
             J = jacobian(self.model, self._measured_at, [point], reference="local_world_aligned")
         square = (J @ self._inverse @ J.T).diagonal()
         return float(square[:3].mean()), float(square[3:].mean())
 
-    def _centre_of(self, end: str) -> tuple[float, float, float]:
-        return dict(self.contacts.centres).get(end) or _centre(self.model, end, self._body(end))
+    @cached_property
+    def _moved_ends(self) -> dict[str, tuple[float, float]]:
+        """The result of ``_moved`` for each moving frame, from unit forces and moments at each centre of mass."""
+        bonded = [end for ends in self._bonded() for end in ends]
+        ends = [end for end in dict.fromkeys([*self.ends, *bonded]) if self.body_of(end)]
+        frames, found = [self.model.frame(end) for end in ends], {}
+        for some in _in_parts(len(ends), 36 * len(ends)):
+            f = np.zeros((len(some), 6, len(ends), 6))
+            arms = [skew(np.array(self._centre_of(ends[k]))) for k in some]
+            for k, (frame, arm) in enumerate(zip(some, arms, strict=True)):
+                f[k, :, frame] = np.eye(6)
+                f[k, :3, frame, 3:] = arm.T  # the moment of a force at the centre
+            P = self._at_reference(np.zeros((6 * len(some), self.model.nv)), f.reshape(-1, len(ends), 6), frames)[1]
+            for k, (frame, arm) in enumerate(zip(some, arms, strict=True)):
+                own = P[6 * k : 6 * k + 6, frame]
+                moved = [own[i, i] - (arm @ own[i, 3:])[i] for i in range(3)]
+                found[ends[frame]] = float(np.mean(moved)), float(np.mean([own[i, i] for i in range(3, 6)]))
+        return found
 
-    def step_law(self, loaded: bool, damped: bool, wanted: bool) -> CompiledFunction:
+    def _at_reference(self, tau: Array, f: Array | None, frames: Sequence[Frame] = ()) -> list[Array]:
+        """Accelerations of the mechanism without contacts in the configuration in which masses are measured."""
+        q = np.broadcast_to(self._measured_at, (len(tau), self.model.nq))
+        forces = np.zeros((len(tau), 0, 6)) if f is None else f
+        values = [q, np.zeros_like(tau), tau, np.broadcast_to(self.model.armature, tau.shape), forces]
+        return call(SUPPORTED, self.model, [*values, np.zeros((*forces.shape[:2], 21))], frames)
+
+    def _centre_of(self, end: str) -> tuple[float, float, float]:
+        return dict(self.contacts.centres).get(end) or _centre(self.model, end, self.body_of(end))
+
+    def step_law(self, loaded: bool, damped: bool, wanted: bool, warm: bool) -> CompiledFunction:
         """Accelerations in a step, and, if ``wanted``, wrenches (points, 6) about the world's origin; ``damped`` adds
-        an argument with a diagonal that is added to the rotor inertias.
+        an argument with a diagonal that is added to the rotor inertias, ``warm`` one with the last accelerations, from
+        which the search begins, and the next such ones to the results.
         """
-        model, key = self.model, ("step", loaded, damped, wanted)
+        model, key = self.model, ("step", loaded, damped, wanted, warm)
         if key not in self._laws:
             shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "dt": ()}
             shapes |= {"drag": (model.nv,)} if damped else {}
+            shapes |= {"start": (model.nv,)} if warm else {}
             shapes |= {"f_ext": (len(model.bodies), 6)} if loaded else {}
 
-            def text(q: Any, v: Any, tau: Any, dt: Any, drag: Any = None, f_ext: Any = None) -> Any:
-                found = self.text.step(q, v, tau, dt.item(), f_ext, drag, wanted)
-                return found if wanted else found[0]
+            def text(q: Any, v: Any, tau: Any, dt: Any, drag: Any = None, start: Any = None, f_ext: Any = None) -> Any:
+                motion = self.text.motion(q, v, tau, dt.item(), f_ext, start, drag)
+                wrenches, ends = [self.text.wrenches(motion)] if wanted else [], [motion.a] if warm else []
+                found = (motion.damped, *wrenches, *ends)
+                return found if len(found) > 1 else found[0]
 
-            results: list[tuple[int, ...]] = [(model.nv,), (self.points, 6)] if wanted else [(model.nv,)]
+            results = [(model.nv,), *([(self.points, 6)] if wanted else []), *([(model.nv,)] if warm else [])]
             self._laws[key] = law("contact step", text, shapes, results, model, self.placed, self.digest, *key)
         return self._laws[key]
 
@@ -276,7 +337,8 @@ class Touching:
         """A digest of all data that determine the code, besides the model and the frames."""
         held = [(type(one).__name__, one.kind(), one.placement.numbers()) for one in self.constraints]
         names = (self.model.frame_names, self.model.joint_names) if held else ()
-        return fingerprint.key(self.ends, self.contacts.digest, self.limited, self.rough, held, self.bonds, names)
+        rows = self.limited, self.rough, held, self.bonds
+        return fingerprint.key(self.by_bodies, self.ends, self.contacts.digest, *rows, names)
 
 
 def _centre(model: Model, end: str, body: int) -> tuple[float, float, float]:
@@ -290,14 +352,6 @@ def _centre(model: Model, end: str, body: int) -> tuple[float, float, float]:
     return float(x), float(y), float(z)
 
 
-def _made_for(model: Model) -> type[Touching]:
-    if not looped(model):
-        return Touching
-    from linkwork.dynamics.contact.many_bodies import ManyBodies  # a subclass, which imports this module
-
-    return ManyBodies
-
-
 def touching(
     model: Model, contacts: Any, limits: bool = True, friction: bool = True, constraints: Sequence[Constraint] = ()
 ) -> Touching:
@@ -308,7 +362,7 @@ def touching(
     key, known = ("contact", ids, limits, friction, tuple(map(id, constraints))), model._memo.laws
     found: Touching | None = known.get(key)
     if found is None:
-        made = _made_for(model)(model, listed, limits, friction, tuple(constraints))
+        made = Touching(model, listed, limits, friction, tuple(constraints))
         alike = [one for one in known.values() if isinstance(one, Touching) and one.digest == made.digest]
         if alike:
             made._laws = alike[0]._laws
@@ -347,3 +401,9 @@ def _friction_rows(model: Model, contacts: Contacts) -> list[tuple[int, Softness
         for k, friction in enumerate(body.limits.friction)
         if friction
     ]
+
+
+def _in_parts(count: int, numbers: int) -> list[NDArray[np.intp]]:
+    """A partition of ``count`` items, of so many numbers each, to be processed part by part."""
+    size = max(1, _NUMBERS // max(1, numbers))
+    return [np.arange(first, min(first + size, count)) for first in range(0, count, size)]

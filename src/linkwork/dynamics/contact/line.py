@@ -8,7 +8,16 @@ from typing import Any
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows
 from linkwork.compiled.repeating import repeat
-from linkwork.dynamics.contact.costs import Cone, Group, Holds, as_cone, as_side, both_of, coefficients, cone_response
+from linkwork.dynamics.contact.costs import (
+    Cone,
+    FrameGroup,
+    Group,
+    Holds,
+    as_cone,
+    as_side,
+    coefficients,
+    cone_response,
+)
 from linkwork.spatial import Scalar, absolute, sqrt, where_less
 from linkwork.spatial.matrices import dot
 
@@ -25,18 +34,29 @@ row counts, where a row that changes its zone counts 1.
 
 
 class Line:
-    """The problem along a direction p from a point x; ``slope`` and M p do not include the rows."""
+    """The problem along a direction p from a point x, accelerations of joints; ``slope`` and ``curvature`` do not
+    include the rows. Contacts and bonds may have other coordinates of the point and of the direction, ``at`` and
+    ``along``.
+    """
 
     def __init__(
-        self, holds: Holds, x: Sequence[Scalar], p: Sequence[Scalar], slope: Scalar, momentum: Sequence[Scalar]
+        self,
+        holds: Holds,
+        x: Sequence[Scalar],
+        p: Sequence[Scalar],
+        slope: Scalar,
+        curvature: Scalar,
+        at: Sequence[Scalar] | None = None,
+        along: Sequence[Scalar] | None = None,
     ) -> None:
-        self.holds, self.slope, self.curvature = holds, slope, dot(p, momentum)
+        self.holds, self.slope, self.curvature = holds, slope, curvature
+        here, way = x if at is None else at, p if along is None else along
         for bond in holds.bonds:  # quadratic everywhere
-            rate = dot(bond.J, p)
+            rate = dot(bond.J, way)
             pull = bond.D * rate
-            self.slope = self.slope + pull * (dot(bond.J, x) - bond.wanted)
+            self.slope = self.slope + pull * (dot(bond.J, here) - bond.wanted)
             self.curvature = self.curvature + pull * rate
-        self.rows = [_along(group, x, p) for group in holds.groups]
+        self.rows = [_along(group, here, way) for group in holds.groups]
         self.joints: list[Scalar] = []
         for limit in holds.limits:
             self.joints += [limit.sign * x[limit.dof] - limit.wanted, limit.sign * p[limit.dof], limit.D]
@@ -89,22 +109,21 @@ class Line:
         return first, second, other
 
 
-def _along(group: Group, x: Sequence[Scalar], p: Sequence[Scalar]) -> KeptRows:
+def _along(group: Group | FrameGroup, x: Sequence[Scalar], p: Sequence[Scalar]) -> KeptRows:
     """For a cone s, its derivatives along p, D and each μ; for a side s, its derivative and D."""
-    n = len(group.dofs)
 
-    def cone(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-        own, (x, p) = as_cone(row, n), both_of(given, group.dofs)
+    def cone(row: Sequence[Scalar], *inputs: Any) -> list[Scalar]:
+        own, (x, p) = as_cone(row, group.n, group.friction), group.coordinates(row, *inputs)
         s = [dot(each, x) - wanted for each, wanted in zip(own.J, own.wanted, strict=True)]
         return [*s, *(dot(each, p) for each in own.J), *(x for x in own[2:] if x is not None)]
 
-    def side(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-        own, (x, p) = as_side(row, n), both_of(given, group.dofs)
+    def side(row: Sequence[Scalar], *inputs: Any) -> list[Scalar]:
+        own, (x, p) = as_side(row, group.n), group.coordinates(row, *inputs)
         return [dot(own.J, x) - own.wanted, dot(own.J, p), own.D]
 
     text = cone if group.friction else side
     width = 2 * (group.friction + 1) + 1 + coefficients(group.friction)
-    return group.rows.mapped(f"{group.rows.rows.name} along a line", text, width, [*x, *p])
+    return group.rows.mapped(f"{group.rows.rows.name} along a line", text, width, *group.inputs(x, p))
 
 
 def following(

@@ -8,8 +8,9 @@ ground.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,11 +18,13 @@ import numpy as np
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows
 from linkwork.dynamics.contact.boxes import Touch
-from linkwork.dynamics.contact.collision import solid_of, tangents, touches
+from linkwork.dynamics.contact.collision import solid_of, tangents
 from linkwork.dynamics.contact.costs import Bond, Cone, Friction, Group, Holds, Limit, coefficients, cone_response
+from linkwork.dynamics.contact.dense import Dense
 from linkwork.dynamics.contact.drag import drag
 from linkwork.dynamics.contact.implicit import differentiable
-from linkwork.dynamics.contact.kept import HEAD, keep_near, like, pushed
+from linkwork.dynamics.contact.kept import HEAD, keep_near, like
+from linkwork.dynamics.contact.meeting import Meetings, shared
 from linkwork.dynamics.contact.newton import minimised
 from linkwork.dynamics.contact.softness import friction_row, impedance, limit_row, regularisation, spring
 from linkwork.dynamics.contact.sparse import Matrix, solved
@@ -30,9 +33,10 @@ from linkwork.dynamics.held import HeldBy, at_grips, over_ends, rows_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian, jacobian_drift
 from linkwork.joints import Free
 from linkwork.model.constraints import Ball
-from linkwork.model.contacts import Contact, Ground
+from linkwork.model.contacts import Contact, Ground, Softness
 from linkwork.model.medium import Medium
 from linkwork.model.model import Model
+from linkwork.properties import cached_property
 from linkwork.spatial import Mat3, Scalar, Transform, Vec3, sqrt, total, where_less
 from linkwork.spatial.matrices import dot
 from linkwork.spatial.small_matrices import skew
@@ -41,8 +45,12 @@ if TYPE_CHECKING:
     from linkwork.dynamics.contact.law import Touching
 
 
-_AXES = (0, 0, 1, 3)
+AXES = (0, 0, 1, 3)
 """The number of axes, normal first and then tangents, about which friction of so many coefficients resists rotation."""
+
+
+Places = Mapping[str, Transform]
+"""The placement in the world of each frame."""
 
 
 class Twist(NamedTuple):
@@ -95,11 +103,6 @@ class Text:
         self.of, self.model, self.contacts = of, of.model if model is None else model, of.contacts
         self.ends, self.points, self.sparsity, self.path = of.ends, of.points, of.sparsity, of.path
 
-    def step(self, q: Any, v: Any, tau: Any, dt: Scalar, f_ext: Any, drag: Any, wanted: bool) -> tuple[Any, ...]:
-        """Accelerations in a step and, if ``wanted``, the wrench (6,) of each point about the world's origin."""
-        motion = self.motion(q, v, tau, dt, f_ext, None, drag)
-        return (motion.damped, self.wrenches(motion)) if wanted else (motion.damped,)
-
     def wrenches(self, motion: Motion) -> Any:
         """The wrench (6,) of each point about the world's origin."""
         found, forces, spins = motion.forces()
@@ -110,18 +113,57 @@ class Text:
 
     def touches(self, q: Any) -> list[Touch]:
         """The points of all contacts, in the world."""
-        places = self._places(q)
-        return [touch for one in self.contacts for touch in self._touches(one, places)]
+        return self.met(self.places(q), self.meetings(None))
 
-    def _touches(self, one: Contact, places: dict[str, Transform]) -> list[Touch]:
-        return touches(one, places[one.frame] * one.placement, places[one.on] * one.on_placement)
+    def meetings(self, dt: Scalar | None) -> Meetings:
+        return Meetings(list(self.contacts), self.mass, dt)
 
-    def _places(self, q: Any) -> dict[str, Transform]:
-        placed = numbers(forward_kinematics(self.model, q, self.ends)) if self.ends else []
-        found = {}
-        for end, T in zip(self.ends, placed, strict=True):
+    def met(self, places: Places, meetings: Meetings) -> list[Touch]:
+        """The points of all contacts, in the world, given the placements of frames."""
+        found: list[Touch] = []
+        for one in self.contacts:
+            found += meetings.meet(one, places)[0]
+        return found
+
+    def places(self, q: Any) -> Places:
+        """The placements of all frames with shapes."""
+        ends = [end for end in self.ends if self.of.body_of(end)]
+        found = {end: self.of.fixed_place(end) for end in self.ends if not self.of.body_of(end)}
+        placed = numbers(forward_kinematics(self.model, q, ends)) if ends else []
+        for end, T in zip(ends, placed, strict=True):
             found[end] = Transform(Mat3(*T[:3, :3].ravel().tolist()), Vec3(*T[:3, 3].tolist()))
         return found
+
+    def mass(self, one: Contact) -> float:
+        """The effective inverse mass of a contact."""
+        return self._masses[one.frame] + self._masses[one.on]
+
+    @cached_property
+    def _masses(self) -> dict[str, float]:
+        """The inverse mass at each frame."""
+        return dict(zip(self.ends, self.of.inverse_masses[0], strict=True))
+
+    def pushes(
+        self, found: Sequence[Touch], lacking: Callable[[Contact, Scalar], Twist], dt: Scalar | None
+    ) -> tuple[Any, list[Vec3]]:
+        """The force at each point, in world axes, and the moment of torsional and rolling friction; ``lacking`` is the
+        rate of the relative velocity of a contact plus b times that velocity, at the world's origin.
+        """
+        known: dict[Any, Callable[..., Sequence[Any]]] = {}
+        left, forces, spins = iter(found), list[Scalar](), list[Vec3]()
+        for one in self.contacts:
+            b, k = spring(one.softness, dt)
+            there = lacking(one, b).numbers()
+            text = shared(partial(_pushing, one.softness, self.contacts.friction_ratio), len(self.contacts))
+            text = known.setdefault((one.softness, one.friction_rows), text)
+            rubbing = one.coefficients if one.friction_rows else ()
+            for touch in islice(left, one.points):
+                given = [touch.distance, *touch.point.numbers(), *touch.normal.numbers(), *there, k]
+                (both,) = text(array_of([*given, self.mass(one), one.margin, *rubbing]))
+                *force, x, y, z = numbers(both).tolist()
+                forces += force
+                spins.append(Vec3(x, y, z))
+        return array_of(forces).reshape(self.points, 3), spins
 
     def _columns(self, q: Any) -> list[Twist]:
         """The twist at the world's origin of each degree of freedom."""
@@ -134,17 +176,18 @@ class Text:
                 found[dof] = Twist(Vec3(*column[:3]), Vec3(*column[3:]))
         return found
 
-    def holds(self, q: Any, v: Any, dt: Scalar | None, columns: Sequence[Twist]) -> Holds:
+    def holds(self, q: Any, v: Any, places: Places, columns: Sequence[Twist], meetings: Meetings) -> Holds:
         """The rows of the problem: of touching points, joints and constraints."""
+        dt = meetings.dt
         speeds, place = numbers(v).tolist(), numbers(q).tolist()
         _, dofs = self.of.inverse_masses
-        turning = self._turning(speeds)
+        turning = self.turning(speeds)
         groups = []
         for number, (own, friction, members) in enumerate(self.of.groups):
             name = f"{'cones' if friction else 'sides'} {number}"
             points = sum(one.points for one in members)
             rows = KeptRows(name, HEAD + max(1, coefficients(friction)) + len(own), points)
-            self._keep(rows, own, members, q, dt)
+            self.keep(rows, members, lambda one, own=own: self._signs(one, own), places, q, meetings)  # type: ignore[misc]
             given = [*(x for k in own for x in columns[k].numbers()), *(x[k] for x in (speeds, turning) for k in own)]
             text = partial(_cone, coefficients=coefficients(friction)) if friction else _side
             width = (friction + 1) * (len(own) + 1) + 1 + coefficients(friction)
@@ -184,21 +227,21 @@ class Text:
                 found.append(Bond(row, wanted, regularisation(d, mass)))
         return found
 
-    def _keep(self, rows: KeptRows, dofs: Sequence[int], members: Sequence[Contact], q: Any, dt: Scalar | None) -> None:
-        """Keep the touching points, with μ and the sign with which each degree of freedom moves them."""
-        places = self._places(q)
-        masses = self._masses()
+    def keep(
+        self, rows: KeptRows, members: Sequence[Contact], more: Callable[[Contact], Sequence[float]], places: Places,
+        q: Any, meetings: Meetings,
+    ) -> None:  # fmt: skip
+        """Keep the touching points, with the coefficients of friction, and ``more`` numbers of each contact."""
         pairs: dict[Any, KeptRows] = {}
         for one in members:
-            mass, signs = masses[one.frame] + masses[one.on], self._signs(one, dofs)
+            mass, last = self.mass(one), [*one.coefficients, *more(one)]
+            both = sides(one, places)
             if isinstance(one.against, Ground):
-                for touch in self._touches(one, places):
-                    flag, *row = pushed(touch, one.softness, dt, one.margin, mass)
-                    _keep_where(flag, rows, [*row, *one.coefficients, *signs], q)
+                for flag, *row in meetings.meet(one, places)[1]:
+                    _keep_where(flag, rows, [*row, *last], q)
                 continue
-            key, own = like(one), solid_of(one.shape, places[one.frame] * one.placement)
-            other = solid_of(one.against, places[one.on] * one.on_placement)
-            row = [*own.numbers(), *other.numbers(), one.margin, mass, *one.coefficients, *signs]
+            key, own, other = like(one), solid_of(one.shape, both[0]), solid_of(one.against, both[1])
+            row = [*own.numbers(), *other.numbers(), one.margin, mass, *last]
             if key not in pairs:
                 name = f"{rows.rows.name}, near {len(pairs)}"
                 most = sum(like(each) == key for each in members)
@@ -207,7 +250,7 @@ class Text:
             reach = own.reach + other.reach + one.margin
             _keep_where(where_less(apart.dot(apart), reach * reach, 1.0, 0.0), pairs[key], row, q)
         for key, kept in pairs.items():
-            stiff = [*spring(key[2], dt), numbers(q).flat[0]]
+            stiff = [*spring(key[2], meetings.dt), numbers(q).flat[0]]
             keep_near(kept, rows, key, stiff, next(one.points for one in members if like(one) == key))
 
     def _points_together(
@@ -230,11 +273,7 @@ class Text:
         own, other = set(self.path(one.frame)), set(self.path(one.on))
         return [float(dof in own) - float(dof in other) for dof in dofs]
 
-    def _masses(self) -> dict[str, float]:
-        """The inverse mass at each frame."""
-        return dict(zip(self.ends, self.of.inverse_masses[0], strict=True))
-
-    def _turning(self, v: Sequence[Scalar]) -> list[Scalar]:
+    def turning(self, v: Sequence[Scalar]) -> list[Scalar]:
         """The term ω × v that free joints' accelerations lack, since their axes turn with the body. The contact law
         uses rates of velocities in world axes, and neglects all other terms of J̇.
         """
@@ -251,17 +290,18 @@ class Text:
         """Accelerations and forces. ``start`` is the initial point of the search; ``drag`` (nv,), a diagonal added to
         the rotor inertias, makes damping implicit over the step.
         """
-        columns = self._columns(q)
-        holds = self.holds(q, v, dt, columns)
+        columns, places, meetings = self._columns(q), self.places(q), self.meetings(dt)
+        holds = self.holds(q, v, places, columns, meetings)
         M = self.matrix(q)
         force = numbers(tau - self._bias(q, v, f_ext)).tolist()
         if self.contacts.medium is not None:
-            self._resist(force, self.contacts.medium, q, numbers(v).tolist(), columns)
+            self._resist(force, self.contacts.medium, places, numbers(v).tolist(), columns)
         free = solved(M, force, self.sparsity)
-        begin = free if start is None else numbers(start).tolist()
-        a = minimised(M, force, holds, free, begin, self.sparsity, self.of.enough)
-        speeds, found = numbers(v).tolist(), self.touches(q)
-        a = differentiable(self, M, force, holds, a, found, columns, speeds, dt)
+        problem = Dense(M, force, holds, self.sparsity, dot(free, force))
+        begin = free if start is None else problem.begun(numbers(start).tolist(), free)
+        a = minimised(problem, begin, self.of.enough)
+        speeds, found = numbers(v).tolist(), self.met(places, meetings)
+        a = differentiable(self, problem, a, found, columns, speeds, dt)
 
         def forces() -> Forces:
             return Forces(found, *self.forces(found, columns, speeds, a, dt))
@@ -283,10 +323,9 @@ class Text:
         return inverse_dynamics(self.model, q, v, np.zeros(self.model.nv), f_ext)
 
     def _resist(
-        self, force: list[Scalar], medium: Medium, q: Any, v: Sequence[Scalar], columns: Sequence[Twist]
+        self, force: list[Scalar], medium: Medium, places: Places, v: Sequence[Scalar], columns: Sequence[Twist]
     ) -> None:
         """Add the joint forces of the medium's drag."""
-        places = self._places(q)
         for frame, placement, sides in medium.boxes:
             place, twist = places[frame] * placement, self._twist(frame, columns, v)
             centre = place.translation
@@ -304,32 +343,13 @@ class Text:
         dt: Scalar | None,
     ) -> tuple[Any, list[Vec3]]:  # fmt: skip
         """The force at each point, in world axes, and the moment of torsional and rolling friction."""
-        rate = [x + y for x, y in zip(a, self._turning(v), strict=True)]
+        rate = [x + y for x, y in zip(a, self.turning(v), strict=True)]
         speeds, rates = ({end: self._twist(end, columns, each) for end in self.ends} for each in (v, rate))
-        heavy = self._masses()
-        left, forces, spins = iter(found), [], []
-        for one in self.contacts:
-            b, k = spring(one.softness, dt)
-            lacking = (rates[one.frame] - rates[one.on]) + (speeds[one.frame] - speeds[one.on]) * b
-            for _ in range(one.points):
-                touch = next(left)
-                depth = touch.distance - one.margin
-                d = impedance(one.softness, depth)
-                D = where_less(depth, 0.0, regularisation(d, heavy[one.frame] + heavy[one.on]), 0.0)
-                directions = [touch.normal, *(tangents(touch.normal) if one.friction_rows else ())]
-                s = [direction.dot(lacking.at(touch.point)) for direction in directions]
-                s[0] = s[0] + k * d * depth
-                axes = directions[: _AXES[coefficients(one.friction_rows)]]
-                s += [axis.dot(lacking.angular) for axis in axes]
-                if one.friction_rows:
-                    sizes, _ = cone_response(Cone((), (), D, *one.coefficients), s, self.contacts.friction_ratio)
-                else:
-                    sizes = [where_less(s[0], 0.0, -(D * s[0]), 0.0)]
-                parts = [direction * size for direction, size in zip(directions, sizes, strict=False)]
-                forces += [total(xs) for xs in zip(*(part.numbers() for part in parts), strict=True)]
-                turning = [axis * size for axis, size in zip(axes, sizes[3:], strict=True)]
-                spins.append(sum(turning, Vec3.zero()))
-        return array_of(forces).reshape(self.points, 3), spins
+
+        def lacking(one: Contact, b: Scalar) -> Twist:
+            return (rates[one.frame] - rates[one.on]) + (speeds[one.frame] - speeds[one.on]) * b
+
+        return self.pushes(found, lacking, dt)
 
     def _twist(self, end: str, columns: Sequence[Twist], x: Sequence[Scalar]) -> Twist:
         """The twist of a frame's body at the world's origin, for given joint velocities."""
@@ -339,6 +359,37 @@ class Text:
         moved = [[y * x[dof] for y in columns[dof].numbers()] for dof in path]
         summed = [total(each) for each in zip(*moved, strict=True)]
         return Twist(Vec3(*summed[:3]), Vec3(*summed[3:]))
+
+
+def sides(one: Contact, places: Places) -> tuple[Transform, Transform]:
+    """The placements of both sides of a contact."""
+    return places[one.frame] * one.placement, places[one.on] * one.on_placement
+
+
+def _pushing(softness: Softness, ratio: float, given: Any) -> list[Any]:
+    """The force at a point and its moment, of torsional and rolling friction, from the numbers that ``Text.pushes``
+    gives.
+    """
+    row = numbers(given).tolist()
+    distance, point, normal = row[0], Vec3(*row[1:4]), Vec3(*row[4:7])
+    lacking = Twist(Vec3(*row[7:10]), Vec3(*row[10:13]))
+    k, mass, margin, *mu = row[13:]
+    depth = distance - margin
+    d = impedance(softness, depth)
+    D = where_less(depth, 0.0, regularisation(d, mass), 0.0)
+    directions = [normal, *(tangents(normal) if mu else ())]
+    s = [direction.dot(lacking.at(point)) for direction in directions]
+    s[0] = s[0] + k * d * depth
+    axes = directions[: AXES[len(mu)]]
+    s += [axis.dot(lacking.angular) for axis in axes]
+    if mu:
+        sizes, _ = cone_response(Cone((), (), D, *mu), s, ratio)
+    else:
+        sizes = [where_less(s[0], 0.0, -(D * s[0]), 0.0)]
+    parts = [direction * size for direction, size in zip(directions, sizes, strict=False)]
+    force = [total(xs) for xs in zip(*(part.numbers() for part in parts), strict=True)]
+    turning = [axis * size for axis, size in zip(axes, sizes[3:], strict=True)]
+    return [array_of([*force, *sum(turning, Vec3.zero()).numbers()])]
 
 
 def _keep_where(flag: Scalar, rows: KeptRows, row: Sequence[Scalar], q: Any) -> None:
@@ -361,7 +412,7 @@ def _cone(row: Sequence[Scalar], given: Sequence[Scalar], coefficients: int) -> 
     spins = [Vec3(*given[6 * k + 3 : 6 * k + 6]) for k in range(n)]
     turns = [
         [sign * axis.dot(spin) for sign, spin in zip(signs, spins, strict=True)]
-        for axis in directions[: _AXES[coefficients]]
+        for axis in directions[: AXES[coefficients]]
     ]
     held = [-(b * dot(each, given[6 * n : 7 * n])) for each in turns]
     return [*(x for each in (*J, *turns) for x in each), *wanted, *held, row[8], *row[HEAD : HEAD + coefficients]]

@@ -31,6 +31,7 @@ from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import (
     WITHIN,
     Block,
+    Cell,
     Fold,
     Keep,
     Loop,
@@ -96,6 +97,8 @@ class Kernel(Arithmetic):
         self.given: dict[tuple[str, ...], str] = {}  # where values lie that programs over rows are given
         self.handed: dict[int, Callable[[int, Address], None]] = {}
         """What writes loads of what the iteration before may have left in registers."""
+        self.rows_in: dict[tuple[Operand, int], list[str]] = {}
+        """Numbers of rows in a table of so many, for each lane."""
         self.until_cut = _LONGEST_BLOCK if len(program.root.order) > _LONG else -1
 
     def text(self) -> str:
@@ -274,6 +277,32 @@ class Kernel(Arithmetic):
             self.allocate(place, len(key), values)
         return self.given[key]
 
+    def gather(self, n: int, operands: tuple[Any, ...], cell: Cell) -> None:
+        places = self.cells(operands[0], cell)
+        if self.lanes == 1:
+            self.load(places[0], name=f"%v{n}")
+        else:
+            self.vector([self.load(place) for place in places], f"%v{n}")
+
+    def scatter(self, row: Operand, x: Operand, cell: Cell) -> None:
+        raise NotImplementedError("only a fold's state is added to")
+
+    def cells(self, row: Operand, cell: Cell) -> list[str]:
+        """Pointers to a number of a row, for each lane; of the first row where there is none of that number."""
+        if (row, cell.rows) not in self.rows_in:
+            kind, value, bit = self.type, self.value(row), each("i1", self.lanes)
+            first, end = (constant(limit, self.lanes) for limit in (0.0, float(cell.rows)))
+            above, below = self.let(f"fcmp oge {kind} {value}, {first}"), self.let(f"fcmp olt {kind} {value}, {end}")
+            there = self.let(f"and {bit} {above}, {below}")
+            number = self.let(f"select {bit} {there}, {kind} {value}, {kind} {first}")
+            own = [number]
+            if self.lanes > 1:
+                own = [self.let(f"extractelement {kind} {number}, i32 {k}") for k in range(self.lanes)]
+            self.rows_in[row, cell.rows] = [self.let(f"fptosi double {x} to i64") for x in own]
+        first = self.at(f"%{cell.array}", cell.offset * self.lanes)
+        rows = self.rows_in[row, cell.rows]
+        return [self.at(first, self.add(self.mul(x, cell.width * self.lanes), k)) for k, x in enumerate(rows)]
+
     def emit_index(self, n: int, address: Address) -> None:
         self.load(self.integer(address), "i64", name=f"%v{n}")
 
@@ -355,6 +384,8 @@ _EMITTED: dict[str, Callable[[Kernel, int, tuple[Any, ...], Any], object]] = {
     "loop": lambda kernel, _, __, loop: kernel.emit_loop(loop),
     "vector": lambda kernel, n, operands, _: kernel.vector([*map(kernel.value, operands)], f"%v{n}"),
     "extract": Kernel.extract,
+    "gather": Kernel.gather,
+    "scatter": lambda kernel, _, operands, cell: kernel.scatter(operands[0], operands[1], cell),
     "keep": Kernel.keep,
     **dict.fromkeys(("final", "part"), Kernel.number),
     **dict.fromkeys(("call", *WITHIN), Kernel.inside),
@@ -395,3 +426,14 @@ class FoldKernel(Kernel):
             before = f"%v{old}"
         chosen = f"select {each('i1', self.lanes)} {self.mask}, {self.type} {self.value(x)}, {self.type} {before}"
         self.store(self.let(chosen), self.element(target, self.lanes), self.type, self.align)
+
+    def scatter(self, row: Operand, x: Operand, cell: Cell) -> None:
+        value = self.value(x)
+        for k, place in enumerate(self.cells(row, cell._replace(array="argument0"))):
+            own, here = value, self.mask
+            if self.lanes > 1:
+                own = self.let(f"extractelement {self.type} {value}, i32 {k}")
+                here = self.let(f"extractelement {each('i1', self.lanes)} {self.mask}, i32 {k}")
+            before = self.load(place)
+            added = self.let(f"fadd double {before}, {own}")
+            self.store(self.either(here, "double", added, before), place)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.engine.ir.address import Address
-from linkwork.engine.ir.program import Block, Fold, Keep, Loop, Map, Operand, Program, Repeat, Rows, Subroutine
+from linkwork.engine.ir.program import Block, Cell, Fold, Keep, Loop, Map, Operand, Program, Repeat, Rows, Subroutine
 from linkwork.spatial.elementary import OPERATIONS
 from linkwork.spatial.functions import (
     divide,
@@ -83,6 +83,22 @@ class _Run:
         """One of several numbers."""
         several, number = operands[0], self.program.details[n]
         return several.part(number) if hasattr(several, "part") else several[number]
+
+    def gather(self, n: int, operands: Sequence[Any]) -> Any:
+        """A number of a row."""
+        cell: Cell = self.program.details[n]
+        (row,) = operands
+        return row.gathered(cell) if hasattr(row, "gathered") else self.arrays[cell.array][_place(cell, row)]
+
+    def scatter(self, n: int, operands: Sequence[Any]) -> None:
+        """Add to a number of a row."""
+        cell: Cell = self.program.details[n]
+        row, value = operands
+        if hasattr(row, "gathered"):
+            row.scattered(cell, value)
+            return
+        array, place = self.arrays[cell.array], _place(cell, row)
+        array[place] = array[place] + value
 
     def value(self, x: Operand) -> Any:
         return self.values[x] if type(x) is int else x
@@ -210,7 +226,8 @@ def folded(what: Fold, operands: Sequence[Any], kept: Kept) -> Sequence[Any]:
     """The state that all rows were folded into."""
     state, given = list(operands[: what.state]), list(operands[what.state :])
     for flag, numbers in kept[what.rows]:
-        (new,) = _results(what.program, [state, given, numbers], [what.state])
+        new = list(state)
+        _evaluate(what.program, [state, given, numbers], [new])
         state = _where(flag, new, state)
     return state
 
@@ -220,9 +237,19 @@ def _results(
 ) -> list[list[Any]]:
     """The results, of so many numbers, of a program inside another."""
     results: list[list[Any]] = [[0.0] * size for size in sizes]
+    _evaluate(program, arguments, results, kept)
+    return results
+
+
+def _evaluate(
+    program: Program, arguments: Sequence[Any], results: Sequence[list[Any]], kept: Kept | None = None
+) -> None:
     arrays = {f"argument{k}": array for k, array in enumerate(arguments)}
     run(program, arrays | {f"result{k}": array for k, array in enumerate(results)}, kept=kept)
-    return results
+
+
+def _place(cell: Cell, row: Any) -> int:
+    return cell.offset + cell.width * int(row)
 
 
 def _where(flag: Any, new: Sequence[Any], old: Sequence[Any]) -> list[Any]:
@@ -242,6 +269,8 @@ _OTHER: dict[str, Callable[[_Run, int, Sequence[Any]], Any]] = {
     "loop": lambda run, n, _: run.loop(run.program.details[n]),
     "load": _Run.load,
     **dict.fromkeys(("store", "store_index"), _Run.store),
+    "gather": _Run.gather,
+    "scatter": _Run.scatter,
     "affine": lambda run, n, _: run.affine(run.program.details[n]),
     "index": lambda run, n, _: run.integer(run.program.details[n]),
     "vector": lambda _, __, operands: tuple(operands),

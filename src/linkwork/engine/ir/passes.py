@@ -6,7 +6,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from linkwork.engine.ir.address import ONE, Address
-from linkwork.engine.ir.program import Block, Loop, Program, Repeat, inner, length, programs
+from linkwork.engine.ir.program import (
+    WITHIN,
+    Block,
+    Fold,
+    Loop,
+    Map,
+    Program,
+    Repeat,
+    Rows,
+    Subroutine,
+    inner,
+    length,
+    programs,
+)
 
 
 def schedule(program: Program) -> Program:
@@ -83,7 +96,7 @@ def eliminate_dead_code(program: Program) -> None:
         for n in block.order:
             within[n], kinds[n] = around, here
             detail = program.details[n]
-            if program.operations[n] in ("keep", "map"):
+            if program.operations[n] in ("keep", "map", "scatter"):
                 todo.append(n)
             elif program.operations[n] in ("store", "store_index"):
                 if detail.array.startswith(("field", "matrix")):
@@ -122,22 +135,48 @@ def eliminate_dead_code(program: Program) -> None:
     sweep(program.root)
 
 
-_EFFECTS = frozenset(("store", "keep", "map"))
+_EFFECTS = frozenset(("store", "keep", "map", "scatter"))
 _PLACES = frozenset(("loop", "index", "affine", "store_index"))
 """Operations without which all stores are into results."""
 
 
 def _live(program: Program) -> list[int]:
     """What results depend on, of a program without loops: found in one sweep, from the end."""
-    operations = program.operations
+    operations, details = program.operations, program.details
     order: list[int] = []
     live: set[int] = set()
+    read: set[Rows] = set()
     for n in reversed(program.root.order):
-        if n in live or operations[n] in _EFFECTS:
+        needed = details[n].target in read if operations[n] == "map" else operations[n] in _EFFECTS
+        if n in live or needed:
             order.append(n)
             live.update(program.inputs(n))
+            if operations[n] in WITHIN:
+                read |= rows_read(details[n])
     order.reverse()
     return order
+
+
+def rows_read(what: Repeat | Subroutine | Map | Fold) -> set[Rows]:
+    """The rows that an instruction with a program reads."""
+    own = {what.source} if isinstance(what, Map) else {what.rows} if isinstance(what, Fold) else set()
+    return own.union(*(rows_read(each) for program in programs(what) for each in inner(program)))
+
+
+def needed(program: Program) -> int:
+    """How many instructions the results of a program without loops need, inner programs included: those on which only
+    derivatives depend do not count.
+    """
+    live: set[int] = set()
+    count, inside = 0, dict[object, int]()
+    for n in reversed(program.root.order):
+        operation, detail = program.operations[n], program.details[n]
+        if n in live or operation in _EFFECTS:
+            count += 1
+            live.update(program.inputs(n)[:1] if operation == "varying_as" else program.inputs(n))
+            if operation in WITHIN:
+                inside[detail] = sum(map(needed, programs(detail)))
+    return count + sum(inside.values())
 
 
 def _read(detail: Address | Loop) -> list[Address]:

@@ -26,6 +26,8 @@ number (its value), an operation and operands, which are numbers of earlier inst
     keep                          of a flag and numbers: a row of these, kept where the flag is more than 0.5
     map                           of what is given: rows made from the kept ones, by a program
     fold                          of a state and what is given: the state after a program has taken all rows into it
+    gather                        of the number of a row: one of its numbers, in a table that a program over rows has
+    scatter                       of the number of a row, and a value to add to one of its numbers, in a fold's state
     constant                      a number that the tracer does not fold; ``superword`` puts it into operands
 
 An address is an offset plus strides times integers (the values of ``index`` and ``affine`` instructions and loop
@@ -132,12 +134,17 @@ class Subroutine:
 
     ``sparing`` has variants of the program that assume some given numbers, by their places, to be zero: the same
     results with fewer operations. Code runs the first whose numbers are zero in all lanes of a tile, else the program.
+
+    ``symmetric`` says that the results are a symmetric matrix times as many first given numbers, such as the solution
+    of linear equations by iteration: that is its derivative, whatever the program does. The other given numbers, and
+    the rows that it reads, are constant.
     """
 
     program: Program
     given: int
     state: int
     sparing: tuple[tuple[tuple[int, ...], Program], ...] = ()
+    symmetric: bool = False
 
     def __str__(self) -> str:
         spared = "".join(f", fewer operations where {len(zeros)} are zero" for zeros, _ in self.sparing)
@@ -192,7 +199,7 @@ class Map:
 @dataclass(frozen=True, eq=False)
 class Fold:
     """A program that maps a state ("argument0"), what is given ("argument1") and a row ("argument2") to the next state
-    ("result0"): for each row, in the order in which they were kept.
+    ("result0"): for each row, in the order in which they were kept. What it does not store of a state remains.
     """
 
     program: Program
@@ -202,6 +209,18 @@ class Fold:
 
     def __str__(self) -> str:
         return f"{self.rows}, {self.state} of state, {self.given} given"
+
+
+class Cell(NamedTuple):
+    """Which number of a row, the first at ``offset``, of so many rows, ``width`` numbers each, in an array."""
+
+    array: str
+    offset: int
+    width: int
+    rows: int
+
+    def __str__(self) -> str:
+        return f"{self.array}[{self.offset} + {self.width}*row]"
 
 
 class Seat(NamedTuple):
@@ -318,7 +337,8 @@ _LINES = {
     **dict.fromkeys(("load", "index", "affine"), "%{n} = {called} {of}"),
     **dict.fromkeys(("call", *WITHIN), "%{n} = {called} {of}: {operands}"),
     **dict.fromkeys(("extract", "part", "final"), "%{n} = {called} {operands}, {of}"),
-    "keep": "{called} {of}: {operands}",
+    **dict.fromkeys(("keep", "scatter"), "{called} {of}: {operands}"),
+    "gather": "%{n} = {called} {of}: {operands}",
 }
 """How instructions with a detail are shown."""
 

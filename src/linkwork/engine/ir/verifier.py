@@ -11,12 +11,25 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from linkwork.engine.ir.address import Address
-from linkwork.engine.ir.program import ARITHMETIC, Block, Fold, Keep, Loop, Map, Program, Repeat, Subroutine, programs
+from linkwork.engine.ir.program import (
+    ARITHMETIC,
+    Block,
+    Cell,
+    Fold,
+    Keep,
+    Loop,
+    Map,
+    Program,
+    Repeat,
+    Subroutine,
+    programs,
+)
 
 OPERANDS = {
     **ARITHMETIC,
     **dict.fromkeys(("load", "index", "affine", "loop"), 0),
-    **dict.fromkeys(("store", "store_index", "extract", "final"), 1),
+    **dict.fromkeys(("store", "store_index", "extract", "final", "gather"), 1),
+    "scatter": 2,
 }
 WALKS = {"up": ("stop",), "down": ("start",), "parallel": ("start", "stop"), "climb": ("start", "stop")}
 """The ends that each walk may have."""
@@ -46,7 +59,7 @@ class _Check:
             self.instruction(n, floats, integers)
             if self.program.operations[n] in ("index", "affine"):
                 integers.add(n)
-            elif self.program.operations[n] not in ("store", "store_index", "loop", "keep", "map"):
+            elif self.program.operations[n] not in ("store", "store_index", "loop", "keep", "map", "scatter"):
                 floats.add(n)
 
     def instruction(self, n: int, floats: set[int], integers: set[int]) -> None:
@@ -71,6 +84,8 @@ class _Check:
             self.loop(here, detail, floats, integers)
         elif operation == "final":
             self.final(here, operands[0], detail)
+        elif operation in ("gather", "scatter"):
+            self.cell(here, operation, detail)
         elif detail is not None and operation != "extract" and operation not in INNER:
             raise InvalidProgram(f"{here}: has a detail, {detail!r}, that means nothing")
 
@@ -98,6 +113,13 @@ class _Check:
         what = self.program.details[of] if type(of) is int else None
         if not isinstance(what, Repeat | Fold | Subroutine) or type(k) is not int or not 0 <= k < what.state:
             raise InvalidProgram(f"{here}: there is no number {k!r} of the state of {of!r}")
+
+    def cell(self, here: str, operation: str, cell: object) -> None:
+        """Check that a table is one that may be read, or written."""
+        if not isinstance(cell, Cell) or not cell.offset >= 0 or min(cell.width, cell.rows) < 1:
+            raise InvalidProgram(f"{here}: has no table but {cell!r}")
+        if cell.array not in self.arrays or cell.array.startswith("argument") != (operation == "gather"):
+            raise InvalidProgram(f"{here}: array {cell.array!r} is no table for it")
 
     def lanes(self, n: int, here: str) -> None:
         """Check that values are as wide as they should be."""

@@ -124,6 +124,21 @@ COSTS = {
         "two feet of a humanoid: code 3.3 s, 18 µs; joined 900 µs | feet and hands: code 5.7 s, 30 µs; joined 4.0 s, "
         "500 µs",
     ),
+    "dense_contacts": Cost(
+        4_000,
+        "products to eliminate the mass matrix; a quarter of them with contacts of moving bodies, or constraints",
+        "contacts with a matrix; with articulated bodies",
+        "chains on the ground: 12 bodies (1,500 products) matrix 3.2 µs, bodies 3.1 µs | 20 (4,600) 5.5 µs, 3.2 µs | "
+        "28 (12,000) 14.8 µs, 4.9 µs | G1 (3,200) 2.7 µs, 2.9 µs; with pairs: 8 bodies 2.1 µs, 8.2 µs | 24 7.6 µs, "
+        "8.8 µs",
+    ),
+    "inlined_contacts": Cost(
+        32,
+        "contacts",
+        "points and forces of contacts each in code of its own; by subroutines",
+        "13 contacts inlined 0.24 µs, subroutines 0.35 µs | 126 of a humanoid inlined 2,000 µs, too long for "
+        "machine code; subroutines 3.4 µs",
+    ),
     "task_rows": Cost(
         24,
         "rows",

@@ -159,9 +159,9 @@ class Traced(Source):
 
     @property
     def least(self) -> int:
-        from linkwork.engine.ir.program import length
+        from linkwork.engine.ir.passes import needed
 
-        return 0 if self.task.found_without_tracing else length(self.task.program)
+        return 0 if self.task.found_without_tracing else needed(self.task.program)
 
 
 def evaluated(

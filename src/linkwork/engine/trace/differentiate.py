@@ -8,7 +8,7 @@ instruction of the function.
 A selection (``less``) has the derivative of the selected operand, whatever the other one is, 1 / 0 for instance; for
 the other operations see ``spatial.rates``. A call of code with loops has a call of its derivatives (``derive_loops``).
 Repeats and operations on rows are recomputed and have no derivative: a text declares by ``varying_as`` what a result
-varies as.
+varies as, or by ``subroutine(..., symmetric=True)`` that it is linear.
 """
 
 from __future__ import annotations
@@ -49,8 +49,11 @@ def pushed(
                 change[n] = whole if _is_zero(whole) else whole.part(_parts(program, n) + detail)
             elif operation in ARITHMETIC:
                 change[n] = change_of(program, n, values, change)
+            elif operation == "subroutine":
+                change[n] = _push_symmetric(program, n, values, change, kept)
             elif operation == "final":
-                change[n] = _UNKNOWN
+                of = change.get(program.operands[n][0])
+                change[n] = _UNKNOWN if of is None else of[detail]
             elif operation == "store" and _of(program.operands[n][0], change) is _UNKNOWN:
                 raise _no_derivative()
     results = _stored(program, lambda x: _of(x, values))
@@ -81,6 +84,8 @@ def pulled(
                 add(adjoint, operands[0], cotangent[_number(detail.array)][detail.offset])
             elif operation == "call" and n in weights:
                 _pull_call(program, n, values, weights[n], adjoint)
+            elif operation == "subroutine" and n in weights:
+                _pull_symmetric(program, n, values, weights[n], adjoint, kept)
             elif n not in adjoint:
                 continue
             elif operation == "load":
@@ -91,7 +96,9 @@ def pulled(
             elif operation in ARITHMETIC:
                 pull(program, n, values, adjoint, n in doubtful)
             elif operation == "final":
-                raise _no_derivative()
+                if program.operations[operands[0]] != "subroutine":
+                    raise _no_derivative()
+                add(weights.setdefault(operands[0], {}), detail, adjoint[n])
         gradients.append(gradient)
     return _stored(program, lambda x: _of(x, values)), gradients
 
@@ -127,6 +134,31 @@ def _pull_call(
     found = _called(callee.derived("backward"), [*given, *(weights.get(k, 0.0) for k in range(count))])
     for k, x in enumerate(operands):
         add(adjoint, x, found.part(count + k))
+
+
+def _push_symmetric(
+    program: Program, n: int, values: dict[int, Any], change: dict[int, Any], kept: Kept
+) -> Sequence[Any]:
+    """How the results of a symmetric subroutine change."""
+    what, operands = program.details[n], program.operands[n]
+    rates = [_of(x, change, 0.0) for x in operands]
+    if any(x is _UNKNOWN for x in rates) or not all(map(_is_zero, rates[what.state :])):
+        raise _no_derivative()
+    if all(map(_is_zero, rates)):
+        return rates[: what.state]
+    given = [*rates[: what.state], *(_of(x, values) for x in operands[what.state :])]
+    found: Sequence[Any] = WITH_PROGRAM["subroutine"](what, given, kept)
+    return found
+
+
+def _pull_symmetric(
+    program: Program, n: int, values: dict[int, Any], weights: dict[int, Scalar], adjoint: dict[int, Scalar], kept: Kept
+) -> None:
+    what, operands = program.details[n], program.operands[n]
+    given = [_of(x, values) for x in operands[what.state :]]
+    found = WITH_PROGRAM["subroutine"](what, [*(weights.get(k, 0.0) for k in range(what.state)), *given], kept)
+    for x, more in zip(operands[: what.state], found, strict=True):
+        add(adjoint, x, more)
 
 
 def _called(callee: Any, operands: Sequence[Any]) -> Any:

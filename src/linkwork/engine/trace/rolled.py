@@ -57,6 +57,8 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         self.tracer, self.kinds, self.width, self.matrices = tracer, kinds, width, matrices
         self.known, self.scattered = known, set(known.scattered if known else ())
         self.results: dict[str, InResult] = {}
+        self.assumes = True
+        """Whether what has only been stored as one constant so far is assumed to be that constant."""
         self.rotor_values: Any = None
         """The field of rotor inertias, if they are an argument."""
         self.world = Node(self, None, None)
@@ -263,7 +265,14 @@ def roll(
     known: Known | None = None
     while True:
         tree = form(Tracer(expand), kinds, width, known)
-        program = _roll_once(algorithm, tree, absent, rotors)
+        try:
+            program = _roll_once(algorithm, tree, absent, rotors)
+        except ZeroDivisionError:  # by what is no constant: a later iteration of a loop changes it
+            if known is not None:
+                raise
+            tree = form(Tracer(expand), kinds, width, known)
+            tree.assumes = False
+            program = _roll_once(algorithm, tree, absent, rotors)
         known = tree.known = Known({field.name: field.values for field in tree.fields}, frozenset(tree.scattered))
         if all(field.settled for field in tree.fields):  # another trace would be the same
             find_lists(program, {field.name: size for field in tree.fields if (size := field.item_size)})

@@ -127,6 +127,8 @@ class Field:
         """The constant that is always stored in each slot for the possible kinds, if there is only one: in the earlier
         trace, and so far in this one.
         """
+        if not self.tree.assumes:
+            return [None] * count
         earlier = self.tree.known.stored.get(self.name, {}) if self.tree.known else {}
         meant = [slots for values in (earlier, self.values) for at, slots in values.items() if _may_be(at, kind)]
         found = [set[float | None]().union(*(slots.get(k, ()) for slots in meant)) for k in range(count)]

@@ -12,7 +12,19 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from linkwork.engine.ir.address import Address
-from linkwork.engine.ir.program import Block, Fold, Keep, Map, Operand, Program, Repeat, Subroutine, inner, programs
+from linkwork.engine.ir.program import (
+    Block,
+    Cell,
+    Fold,
+    Keep,
+    Map,
+    Operand,
+    Program,
+    Repeat,
+    Subroutine,
+    inner,
+    programs,
+)
 from linkwork.engine.trace.conditions import Less, Undecided
 from linkwork.errors import TracingError
 from linkwork.spatial.dual import Dual
@@ -341,7 +353,7 @@ class Traced(Undecided):
 
     def used(self, what: Subroutine, operands: Sequence[Any]) -> list[Any]:
         """The results of a subroutine."""
-        if self.tracer.inline:
+        if self.tracer.inline and not what.symmetric:
             from linkwork.engine.trace.replay import replay
 
             return replay(what.program, [operands])[0]
@@ -363,6 +375,14 @@ class Traced(Undecided):
         what = self.tracer.written_out(what) if self.tracer.expand else what
         number = self.tracer.effect("fold", operands, what)
         return [self.tracer.wrap(self.tracer.emit("final", (number,), k)) for k in range(what.state)]
+
+    def gathered(self, cell: Cell) -> Any:
+        """A number of the row with this number, of a table that does not change."""
+        return self.tracer.wrap(self.tracer.emit("gather", (self.number,), cell))
+
+    def scattered(self, cell: Cell, value: Any) -> None:
+        """Something is added to a number of the row with this number."""
+        self.tracer.effect("scatter", (self, value), cell)
 
     def elementary(self, names: tuple[str, ...], text: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
         """An elementary function: its text, or one operation for each of its results."""

@@ -9,7 +9,6 @@ recorded states.
     executors        a job spread over workers
     steps            the plans of a step
     host_loop        the time loop in Python: for a policy
-    contact_loop     steps with contacts of many bodies
     result           the states, with their gradients
     divergence       which trajectory became non-finite, where and why
     gradients        of a loss, by the adjoint method

@@ -26,8 +26,7 @@ from linkwork.engine.trace.specialise import specialise
 from linkwork.errors import ArgumentError
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
-from linkwork.simulation.rollouts.host_loop import HostLoop
-from linkwork.simulation.rollouts.steps import needs_host_loop, size_of_sums
+from linkwork.simulation.rollouts.steps import size_of_sums
 from linkwork.simulation.step import Step
 from linkwork.spatial import absolute, where_less
 
@@ -150,10 +149,7 @@ def _states(job: Job, first: int, q: Array, v: Array, steps: int, every: int) ->
     """Recorded q and v of some steps, computed again."""
     part = job.later(first, np.ascontiguousarray(q), np.ascontiguousarray(v), steps, min(every, max(1, steps)))
     into = part.buffers()
-    if needs_host_loop(part.step):
-        HostLoop(part, (len(part),), None, 1, True).run(into, get_threads())
-    else:
-        part.run(into, get_threads())
+    part.run(into, get_threads())
     return list(into[:2])
 
 

@@ -21,10 +21,9 @@ from linkwork.errors import TracingError
 from linkwork.late import LateFunction
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import allocated
-from linkwork.simulation.rollouts.steps import RECORDED, needs_contact_loop, plain, size_of_sums, step_plan
+from linkwork.simulation.rollouts.steps import RECORDED, plain, size_of_sums, step_plan
 from linkwork.simulation.step import Step
 
-contact_steps = LateFunction("linkwork.simulation.rollouts.contact_loop:advance")
 diagnose = LateFunction("linkwork.dynamics.diagnosis:diagnose")
 
 
@@ -119,8 +118,6 @@ class Job:
 
     def go(self, state: Sequence[Array], into: Sequence[Array], first: int, steps: int, threads: int) -> int:
         """Advance ``steps`` steps from step ``first``; returns the status of the time loop."""
-        if needs_contact_loop(self.step):
-            return contact_steps(self, state, into, first, steps)
         given = []
         for name in self._names:
             part = self.parts[name]

@@ -15,7 +15,7 @@ from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, shown
 from linkwork.late import LateFunction
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.steps import answer_plan, needs_contact_loop, plain, size_of_sums
+from linkwork.simulation.rollouts.steps import answer_plan, plain, size_of_sums
 
 if TYPE_CHECKING:
     from linkwork.simulation.rollouts.gradients import Gradients
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 as_weights = LateFunction("linkwork.simulation.rollouts.gradients:as_weights")
 made_trajectory = LateFunction("linkwork.simulation.trajectory:Trajectory")
 pulled_back = LateFunction("linkwork.simulation.rollouts.gradients:pulled_back")
-answers = LateFunction("linkwork.simulation.rollouts.contact_loop:answers")
 interpret = LateFunction("linkwork.engine.trace.interpreter:interpret")
 
 
@@ -171,8 +170,6 @@ def _answers(job: Job, trajectory: int, q: Array, v: Array, held: Array | None) 
         rows[name] = np.ascontiguousarray(one[np.minimum(steps, len(one) - 1)]) if len(one) else np.zeros((states, 0))
     if held is not None:
         rows["tau"] = held
-    if needs_contact_loop(job.step):
-        return answers(job, rows, q, v)
     if not plain(job.step):
         sums = np.zeros((states, size_of_sums(job.step)))
         sums[:, 0] = steps

@@ -26,7 +26,6 @@ from linkwork.simulation.laws import Parameters
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.request import repeated_request
 from linkwork.simulation.rollouts.result import Rollout
-from linkwork.simulation.rollouts.steps import needs_host_loop
 
 if TYPE_CHECKING:
     from linkwork.simulation.rollouts.host_loop import HostLoop, Policy
@@ -213,8 +212,7 @@ def rollout(
     into = reused if reused is not None and keeps else job.buffers()
     if out is not None:
         job = job.apart_from(into)
-    outside = needs_host_loop(step)
-    loop = host_loop(job, batch, policy, held, outside) if policy is not None or outside else None
+    loop = host_loop(job, batch, policy, held) if policy is not None else None
     with stepping():
         if executor is not None and loop is None:
             status = spread(job, into, executor, size)
@@ -225,7 +223,7 @@ def rollout(
     result = _result(job, into, batch, length, keeps, out)
     result._differentiable = job if policy is None else None
     if loop is not None:
-        result._job, result._tau = loop.inner, loop.kept
+        result._tau = loop.kept
     if status & 2:
         lost = cut_off(into)
         if diverged == "raise":

@@ -7,7 +7,7 @@ from typing import Any
 
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.ir.program import Program
-from linkwork.engine.plans import Plan, TracedTask, looped, plan_for_trace
+from linkwork.engine.plans import Plan, TracedTask, plan_for_trace
 from linkwork.engine.trace.isomorphic import branches_of
 from linkwork.late import LateFunction
 from linkwork.simulation.step import Step
@@ -29,16 +29,6 @@ def size_of_sums(step: Step) -> int:
     are the warm start of the next step.
     """
     return 2 if step.contacts is None else 2 + step.model.nv
-
-
-def needs_contact_loop(step: Step) -> bool:
-    """Whether contacts are solved in Python in every step, because code has loops."""
-    return step.contacts is not None and looped(step.model)
-
-
-def needs_host_loop(step: Step) -> bool:
-    """Whether a law and a cost cannot be part of the step's code, because the rest of it is done in Python."""
-    return bool(step.functions) and needs_contact_loop(step)
 
 
 def step_plan(step: Step, shapes: Mapping[str, Shape], form: str) -> Plan:

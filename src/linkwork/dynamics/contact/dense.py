@@ -1,0 +1,166 @@
+"""The contact problem whose inertia is the mass matrix, with the sparsity of a mechanism that touches something."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from linkwork.compiled.arrays import array_of
+from linkwork.compiled.subroutine import subroutine
+from linkwork.dynamics.contact.costs import (
+    FrameGroup,
+    Group,
+    Holds,
+    as_cone,
+    as_side,
+    cone_response,
+    friction_cost,
+    side_cost,
+)
+from linkwork.dynamics.contact.line import Line, listed
+from linkwork.dynamics.contact.newton import TINY, Direction, cheaper, with_contacts
+from linkwork.dynamics.contact.sparse import Matrix, Sparsity, solved, times
+from linkwork.spatial import Scalar, absolute, where_less
+from linkwork.spatial.matrices import dot
+
+
+class Evaluation(NamedTuple):
+    """Gradient and Hessian at a point, and M a."""
+
+    gradient: list[Scalar]
+    hessian: Matrix
+    inertial: list[Scalar]
+
+
+class Dense(NamedTuple):
+    """½ aᵀ M a - aᵀ force + Σ s(J a - a_ref), to be minimised over accelerations a; ``energy`` is aᵀ M a of the free
+    ones.
+    """
+
+    M: Matrix
+    force: Sequence[Scalar]
+    holds: Holds
+    sparsity: Sparsity
+    energy: Scalar
+
+    def data(self) -> list[Any]:
+        """As in ``Problem``."""
+        places = [self.M[place] for place in self.sparsity.places]
+        return [array_of(list(each)) for each in (places, self.force, self.holds.flat(), [self.energy])]
+
+    def of(self, data: Sequence[Any]) -> Dense:
+        """As in ``Problem``."""
+        matrix, force, scalars, energy = map(listed, data)
+        M = dict(zip(self.sparsity.places, matrix, strict=True))
+        return Dense(M, force, self.holds.of(scalars), self.sparsity, energy[0])
+
+    def direction(self, point: Sequence[Scalar]) -> Direction:
+        """As in ``Problem``."""
+        places, sparsity = self.sparsity.places, self.sparsity
+
+        def newton_step(numbers: Any) -> list[Any]:
+            g, H = listed(numbers)[: sparsity.n], dict(zip(places, listed(numbers)[sparsity.n :], strict=True))
+            return [array_of([-y for y in solved(H, g, sparsity)])]
+
+        g, H, inertial = self.at(point)
+        often = [set(each.places) for each in sparsity.often]
+        absent = [[sparsity.n + k for k, place in enumerate(places) if place not in each] for each in often]
+        solve = subroutine(newton_step, [each for each in absent if each]) if any(absent) else newton_step
+        (found,) = solve(array_of([*g, *(H[place] for place in places)]))
+        p = listed(found)
+        slope = dot([i - f for i, f in zip(inertial, self.force, strict=True)], p)
+        line = Line(self.holds, point, p, slope, dot(p, times(self.M, p, sparsity)))
+        return Direction(p, -dot(g, p), self.energy + absolute(dot(point, inertial)) + TINY, line)
+
+    def at(self, a: Sequence[Scalar]) -> Evaluation:
+        """Gradient and Hessian."""
+        inertial, holds = times(self.M, a, self.sparsity), self.holds
+        g = [x - y for x, y in zip(inertial, self.force, strict=True)]
+        H = dict(self.M)
+        for limit in holds.limits:
+            i = limit.dof
+            s = limit.sign * a[i] - limit.wanted
+            h = where_less(s, 0.0, limit.D, 0.0)
+            g[i] = g[i] + limit.sign * (h * s)
+            H[i, i] = H[i, i] + h
+        for one in holds.frictions:
+            i = one.dof
+            pull = one.D * (a[i] - one.wanted)
+            g[i] = g[i] + where_less(one.most, pull, one.most, where_less(pull, -one.most, -one.most, pull))
+            H[i, i] = H[i, i] + where_less(one.most, absolute(pull), 0.0, one.D)
+
+        for bond in holds.bonds:
+            dofs = [i for i, x in enumerate(bond.J) if not (isinstance(x, float) and x == 0.0)]
+            pull = bond.D * (dot(bond.J, a) - bond.wanted)
+            for i in dofs:
+                g[i] = g[i] + bond.J[i] * pull
+                weighted = bond.D * bond.J[i]
+                for j in dofs:
+                    if j <= i:
+                        H[i, j] = H[i, j] + weighted * bond.J[j]
+        places, n = self.sparsity.places, self.sparsity.n
+        state = [*g, *(H[place] for place in places)]
+        for group in holds.groups:
+            state = _with_group(state, group, a, holds.ratio, places)
+        return Evaluation(state[:n], dict(zip(places, state[n:], strict=True)), inertial)
+
+    def begun(self, start: Sequence[Scalar], free: Sequence[Scalar]) -> list[Scalar]:
+        """The initial point: ``start``, unless the free accelerations cost little."""
+        costs, holds = [], self.holds
+        for x in (start, free):
+            cost = 0.5 * dot(x, times(self.M, x, self.sparsity)) - dot(x, self.force)
+            for limit in holds.limits:
+                cost = cost + side_cost(limit.sign * x[limit.dof] - limit.wanted, limit.D)
+            for one in holds.frictions:
+                cost = cost + friction_cost(x[one.dof] - one.wanted, one.D, one.most)
+            for bond in holds.bonds:
+                s = dot(bond.J, x) - bond.wanted
+                cost = cost + 0.5 * (bond.D * s * s)
+            costs.append(cost)
+        costs = with_contacts(costs, holds.groups, [start, free], holds.ratio)
+        return cheaper(start, free, costs, -0.5 * dot(free, self.force))
+
+
+def _with_group(
+    state: Sequence[Scalar],
+    group: Group | FrameGroup,
+    a: Sequence[Scalar],
+    ratio: float,
+    places: Sequence[tuple[int, int]],
+) -> list[Scalar]:
+    """Gradient and entries of the Hessian, with the rows of a group added."""
+    assert isinstance(group, Group)
+    dofs = group.dofs
+
+    def cone(state: Sequence[Scalar], row: Sequence[Scalar], *inputs: Any) -> list[Scalar]:
+        own, (x,) = as_cone(row, group.n, group.friction), group.coordinates(row, *inputs)
+        s = [dot(each, x) - wanted for each, wanted in zip(own.J, own.wanted, strict=True)]
+        return _with_rows(state, dofs, own.J, *cone_response(own, s, ratio), places)
+
+    def side(state: Sequence[Scalar], row: Sequence[Scalar], *inputs: Any) -> list[Scalar]:
+        own, (x,) = as_side(row, group.n), group.coordinates(row, *inputs)
+        s = dot(own.J, x) - own.wanted
+        h = where_less(s, 0.0, own.D, 0.0)
+        return _with_rows(state, dofs, [own.J], [-(h * s)], [[h]], places)
+
+    return group.rows.fold(cone if group.friction else side, state, *group.inputs(a))
+
+
+def _with_rows(
+    state: Sequence[Scalar],
+    dofs: Sequence[int],
+    J: Sequence[Sequence[Scalar]],
+    f: Sequence[Scalar],
+    h: Sequence[Sequence[Scalar]],
+    places: Sequence[tuple[int, int]],
+) -> list[Scalar]:
+    """A gradient minus Jᵀ f, and the entries of a Hessian plus Jᵀ h J; J has some degrees of freedom only."""
+    size, r, found = len(state) - len(places), range(len(J)), list(state)
+    columns = {dof: [row[k] for row in J] for k, dof in enumerate(dofs)}
+    for i, column in columns.items():
+        found[i] = state[i] - dot(column, f)
+    weighted = {i: [dot(x, [h[max(a, b)][min(a, b)] for a in r]) for b in r] for i, x in columns.items()}
+    for at, (i, j) in enumerate(places, size):
+        if i in columns and j in columns:
+            found[at] = state[at] + dot(weighted[i], columns[j])
+    return found
