@@ -9,11 +9,13 @@ from linkwork.algorithms import CHAIN_METHODS, FORWARD_DYNAMICS, STUDIES, along,
 from linkwork.arguments import array, choice
 from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, check_model
-from linkwork.dynamics.light_bodies import check_inertias
 from linkwork.engine import mode
 from linkwork.errors import ArgumentError
+from linkwork.late import LateFunction
 from linkwork.model.model import Model
 from linkwork.spatial import ArticulatedInertia
+
+check_inertias = LateFunction("linkwork.dynamics.light_bodies:check_inertias")
 
 _METHODS = (*FORWARD_DYNAMICS, "assembly", *CHAIN_METHODS, *STUDIES)
 
@@ -223,7 +225,7 @@ def forward_dynamics(
         if answer is not None:
             return answer
     check_model(model)
-    check_inertias(method, model)
+    check_inertias(method, model, 4)
     if main_chain is not None and method not in CHAIN_METHODS:
         raise ArgumentError(f"main_chain is for the methods {', '.join(CHAIN_METHODS)}; method {method!r} has none")
     tip = None if main_chain is None else model.body_index(main_chain) + 1

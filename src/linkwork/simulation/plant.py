@@ -11,21 +11,19 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms import step_forces
 from linkwork.compiled.arrays import is_traced, numbers
-from linkwork.compiled.subroutine import subroutine
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import call
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.late import LateFunction
 from linkwork.model.model import Model
-from linkwork.model.rotors import with_rotors
 from linkwork.simulation.arguments import returned
-from linkwork.simulation.torques import Source
 from linkwork.unsolved import strictly
 
 if TYPE_CHECKING:
     from linkwork.dynamics.contact.law import Touching
     from linkwork.simulation.resistance import Armature as OwnArmature
     from linkwork.simulation.step import Step
+    from linkwork.simulation.torques import Source
 
 # what most steps do not need
 constrained_dynamics = LateFunction("linkwork.dynamics.constrained:constrained_dynamics")
@@ -36,6 +34,8 @@ Solver = LateFunction("linkwork.dynamics.constraint_solvers:TracedSolver")
 varied = LateFunction("linkwork.dynamics.varied:varied")
 Armature = LateFunction("linkwork.simulation.resistance:Armature")
 in_python = LateFunction("linkwork.simulation.resistance:in_python")
+subroutine = LateFunction("linkwork.compiled.subroutine:subroutine")
+with_rotors = LateFunction("linkwork.model.rotors:with_rotors")
 with_stops = LateFunction("linkwork.simulation.resistance:with_stops")
 with_stops_in_loops = LateFunction("linkwork.simulation.resistance:with_stops_in_loops")
 
@@ -251,5 +251,8 @@ class Plant:
         return returned(self.model, "f_ext(t, q, v)", "wrenches", self.load(t, q, v), (len(self.model.bodies), 6))
 
 
-_with_rotors = lru_cache(maxsize=100)(with_rotors)
-"""Returns the same object for the same arguments, as code is kept with the model."""
+@lru_cache(maxsize=100)
+def _with_rotors(model: Model, rotors: tuple[float, ...]) -> Model:
+    """The same object for the same arguments, as code is kept with the model."""
+    found: Model = with_rotors(model, rotors)
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import NoneType
 from typing import Any
@@ -192,26 +192,35 @@ def simulate(
     )  # fmt: skip
     parts = of_one_motion(model, parts, steps)
     own = of_law(step.law, parameters)
-    watched = None
-    if viewer is not None:
-        load = watched = ViewerLoads(as_viewer(viewer), load or _table(parts.pop("f_ext", None), length))
+    watched = None if viewer is None else _watched(viewer, load, parts, length)
+    load = watched or load
     source = source_of(model, torque if step.law is None else _bound(step.law, own), held)
     plant = step.plant(length, {}, source=source, load=load, method=method)
-    varying = tuple(name for name, rows in parts.items() if len(rows) > 1)
-    scene = Scene(step, driven_by(torque), held if torque is not None else 0, tuple(parts), varying)
+    scene = _scene(step, torque, held, parts)
     recorded = scene.wrenches if step.contacts is None or forces_wanted else 0
     bar = _bar(model, steps, progress)
     states = Record(model, steps, every, recorded, length)
     moved_by = Adaptive(model, solver, *tolerances) if integrator == "adaptive" else integrator_of(step)
     run = Run(plant, parts, moved_by, states, steps, every, length, bar, watched)
-    plain = method == "articulated_body" and integrator != "adaptive"
+    plain = method == "articulated_body" and integrator != "adaptive" and isinstance(load, NoneType | CompiledFunction)
     with _ending(run), stepping():
-        if plain and isinstance(load, NoneType | CompiledFunction):
+        if plain:
             run.prepare(scene, scene.rows(parts, own), here, speed)
         run.go(here, speed)
     path = states.trajectory(interrupted=run.interrupted)
     _warn_of_end(step, path)
     return path
+
+
+def _scene(step: Step, torque: Torque, hold: int, parts: Mapping[str, Array]) -> Scene:
+    """What surrounds the step."""
+    varying = tuple(name for name, rows in parts.items() if len(rows) > 1)
+    return Scene(step, driven_by(torque), hold if torque is not None else 0, tuple(parts), varying)
+
+
+def _watched(viewer: Any, load: Any, parts: dict[str, Array], dt: float) -> ViewerLoads:
+    """External wrenches, those of a viewer added."""
+    return ViewerLoads(as_viewer(viewer), load or _table(parts.pop("f_ext", None), dt))
 
 
 def _bar(model: Model, steps: int, progress: Any) -> Bar | None:

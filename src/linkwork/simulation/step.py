@@ -16,7 +16,6 @@ import numpy as np
 
 from linkwork.algorithms import STEP_PARTS
 from linkwork.compiled.compiled_function import CompiledFunction
-from linkwork.compiled.subroutine import subroutine
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.code import fingerprint
 from linkwork.engine.plans import looped
@@ -25,14 +24,17 @@ from linkwork.model.all_contacts import Contacts
 from linkwork.model.constraints import Constraint
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
-from linkwork.simulation.coupled import Together, limits_of, moving_together
 from linkwork.simulation.integrators import integrator_of
 from linkwork.simulation.plant import Answer, Plant
-from linkwork.simulation.stops import Joint
 
 if TYPE_CHECKING:
     from linkwork.dynamics.contact.law import Touching
+    from linkwork.simulation.coupled import Together
+    from linkwork.simulation.stops import Joint
 
+limits_of = LateFunction("linkwork.simulation.coupled:limits_of")
+moving_together = LateFunction("linkwork.simulation.coupled:moving_together")
+subroutine = LateFunction("linkwork.compiled.subroutine:subroutine")
 touching = LateFunction("linkwork.dynamics.contact.law:touching")
 
 
@@ -88,7 +90,8 @@ class Step:
     @cached_property
     def together(self) -> Together | None:
         """The couplings, if there are no other constraints."""
-        return moving_together(self.model, self.constraints)
+        found: Together | None = moving_together(self.model, self.constraints) if self.constraints else None
+        return found
 
     @cached_property
     def stops(self) -> bool:
@@ -98,7 +101,8 @@ class Step:
     @cached_property
     def limits(self) -> tuple[list[int], Array, Array]:
         """The coordinates that have limits, and these."""
-        return limits_of(self.joints, self.together)
+        found: tuple[list[int], Array, Array] = limits_of(self.joints, self.together)
+        return found
 
     @property
     def in_loops(self) -> bool:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import Array, choice, not_negative, once, positive, switch
 from linkwork.errors import ArgumentError
+from linkwork.late import LateFunction
 from linkwork.model.all_contacts import as_contacts
 from linkwork.model.constraints import as_constraints
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import friction_of
 from linkwork.simulation.laws import as_law
 from linkwork.simulation.step import Step
-from linkwork.simulation.stops import resisting_joints
+
+if TYPE_CHECKING:
+    from linkwork.simulation.stops import Joint
+
+resisting_joints = LateFunction("linkwork.simulation.stops:resisting_joints")
 
 FRICTION_LAWS = ("stiction", "smoothed")
 
@@ -53,13 +58,18 @@ def step_of(
         model.constraints if constraints is None else as_constraints(constraints),
         10.0 * dt if stabilisation is None else positive("stabilisation", stabilisation),
         not_negative("proximal", proximal),
-        tuple(resisting_joints(model, stuck.tolist(), stopped and contacts is None)),
+        _joints(model, stuck, stopped and contacts is None),
         None if contacts is None else as_contacts(contacts),
         rough,
         contact_forces,
     )
     step.touching  # noqa: B018  # raises an error for invalid contacts
     return step, friction if smoothed and contacts is None else False
+
+
+def _joints(model: Model, stiction: Array, stops: bool) -> tuple[Joint, ...]:
+    """Those with stops or stiction."""
+    return tuple(resisting_joints(model, stiction.tolist(), stops)) if stops or stiction.any() else ()
 
 
 def _stiction(model: Model, friction: bool | ArrayLike, smoothed: bool, integrator: str) -> Array:

@@ -15,7 +15,6 @@ recorded states.
     linearise        one step, linearised: its arguments, and
     recall           code that an earlier call has left
     derivatives      the routes: ``linearised_step`` of the algorithms, or one of
-    recursive_steps  parts of a step, by recursions
     tangent_steps    tangents through its program
     kernel_chain     a chain of kernels, for large robots
 """

@@ -1,4 +1,4 @@
-"""The routes by which a step is linearised: recursions, tangents pushed through its program, or a chain of kernels."""
+"""The routes by which a step is linearised: one recursion, tangents through its program, or a chain of kernels."""
 
 from __future__ import annotations
 
@@ -21,49 +21,36 @@ from linkwork.dynamics.held import held_by
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans.costs import within
-from linkwork.engine.run.entries import Serve
 from linkwork.errors import ArgumentError, LinkworkError, TracingError
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.kernel_chain import chain_of, is_a_chain
-from linkwork.simulation.rollouts.recall import NOTHING
-from linkwork.simulation.rollouts.recursive_steps import by_recursion
+from linkwork.simulation.rollouts.recall import NOTHING, Code
 from linkwork.simulation.rollouts.steps import plain
 from linkwork.simulation.rollouts.tangent_steps import along, by_tangents
-from linkwork.simulation.step import Step
 from linkwork.unsolved import unsolved
 
 _MANY = 4096
 """Directions per batch."""
-Code = tuple[Serve, Sequence[str], Mapping[str, Array]]
-"""The builtin that serves plain arrays, the names of its arguments, and those that are no part of the step."""
 
 
 def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | None]:
     """A (n, 2nv, 2nv) and B (n, 2nv, nv) of the first step, written ``into`` these arrays if code can do so; and the
     code that serves such steps, if there is any.
     """
-    step, nv = job.step, job.model.nv
+    step = job.step
     if plain(step):
         return _by_loops(job, into)
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
-    small = within("derived_whole" if step.constraints else "linearised_whole", nv)
-    smooth = _is_smooth(step)
-    if smooth and not small and current_form() == "auto" and is_a_chain(step):
+    small = within("derived_whole" if step.constraints else "linearised_whole", job.model.nv)
+    if not small and current_form() == "auto" and is_a_chain(step):
         return _by_chain(job, shapes, into)
-    whole = small or step.joints or step.several or step.contacts is not None
-    if step.has_loops or step.varied or not whole:
+    searches = bool(step.joints) or step.contacts is not None
+    if step.has_loops or step.varied or not (small or step.several or searches):
         return *_by_columns(job, shapes), None
-    text = by_recursion if smooth else by_tangents
-    kernel, given = _kernel(job, text(step, shapes), shapes), _given(job, shapes)
+    kernel, given = _kernel(job, by_tangents(step, shapes), shapes), _given(job, shapes)
     rows = [array if len(array) == len(job) else array[0] for array in given.values()]
     A, B = _leaves(job, kernel, [job.q, job.v, *rows], into)
     return A, B, _code(kernel)
-
-
-def _is_smooth(step: Step) -> bool:
-    """Whether the step is a recursion and the solution of linear equations, whose derivatives are known."""
-    searches = step.joints or step.contacts is not None or (step.constraints and step.proximal)
-    return not (searches or step.several or step.varied)
 
 
 def _kernel(

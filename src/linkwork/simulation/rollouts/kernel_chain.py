@@ -31,7 +31,7 @@ from linkwork.dynamics.traced import traced_call
 from linkwork.engine.plans import Plan, Task, TracedTask, plan_for
 from linkwork.model.rotors import with_rotors
 from linkwork.simulation.rollouts.gradients import flat
-from linkwork.simulation.rollouts.recursive_steps import moved
+from linkwork.simulation.rollouts.tangent_steps import moved_by_step
 from linkwork.simulation.step import Step
 from linkwork.spatial.small_matrices import transposed
 
@@ -100,7 +100,7 @@ def _around(held: HeldBy, arguments: Mapping[str, Shape]) -> CompiledFunction:
         a = forward_dynamics(rotored, q, v, driving, loads)
         R, mobility = force_responses(rotored, q, held.ends), operational_inertia_inverse(rotored, q, held.ends)
         around, along = around_constraints(held, q, v, a, sizes, placements, settings, known, R, mobility, solver)
-        _, E = moved(model, flat(q), flat(dt * (v + dt * a)))
+        E = moved_by_step(model, flat(q), flat(dt * (v + dt * a)))
         c = np.concatenate([along.c_q, along.c_v - around.K / dt], axis=-1)
         forces = np.concatenate([along.forces_q, 0.0 * along.forces_q], axis=-1)
         return loads, around.K, around.C, around.R, around.system, E, c, forces

@@ -14,13 +14,12 @@ from linkwork.batches import as_out
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, as_array, check_model
 from linkwork.dynamics.derivatives import Two
-from linkwork.engine.mode import current_form
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
-from linkwork.simulation.arguments import check_not_traced, without_effort
+from linkwork.simulation.arguments import check_not_traced
 from linkwork.simulation.rollouts.derivatives import linearised
-from linkwork.simulation.rollouts.recall import Served, known_step, recalled
+from linkwork.simulation.rollouts.recall import Known, known_step, recalled, remember
 from linkwork.simulation.rollouts.request import Request, request_of
 
 
@@ -115,19 +114,25 @@ def linearise(
         "joint_limits": joint_limits, "contacts": contacts, "friction_law": friction_law, "integrator": integrator,
     }  # fmt: skip
     data = {"inertias": inertias, "armature": armature, "placements": placements}
+    return _computed(model, {"q": q, "v": v, "tau": tau}, length, given, data, known, out)
+
+
+def _computed(
+    model: Model, state: Mapping[str, Any], dt: float, given: Mapping[str, Any], data: Mapping[str, Any],
+    known: Known | None, out: Any,
+) -> Linearised:  # fmt: skip
+    """The linearisation for any arguments, whose code serves such calls from now on, if it can."""
+    q, v, tau = state.values()
     forces = None if tau is None else as_array(model, "tau", "velocity", tau)[..., None, :]
     request = request_of(
-        model, q, v, forces, dt=length, steps=1, every=1, cost=None, cost_parameters=None, data=data, driven=False,
-        **given,
-    )  # fmt: skip
+        model, q, v, forces, dt=dt, steps=1, every=1, cost=None, cost_parameters=None, data=data, driven=False, **given
+    )
     request.check_finite()
-    into = None if out is None else _into(out, request, {"q": q, "v": v, "tau": tau, **given, **data})
+    into = None if out is None else _into(out, request, {**state, **given, **data})
     A, B, code = linearised(request.job, into)
-    if known is not None and code is not None and current_form() == "auto" and len(request.job):
-        memo, key, drive = known
-        if not (without_effort(model) and (drive or forces is not None)):
-            memo[key] = Served(request.job, *code)
-    return Linearised(*(_shaped(request, A, B) if out is None or into is None else _written(out, into, (A, B))))
+    if known is not None and code is not None:
+        remember(known, request.job, code, forces is not None)
+    return Linearised(*(_shaped(request, A, B) if into is None else _written(out, into, (A, B))))
 
 
 def _shaped(request: Request, *found: Array) -> list[Array]:

@@ -11,10 +11,15 @@ import numpy as np
 from linkwork.batches import all_converted
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.held import held_by
+from linkwork.engine.mode import current_form
 from linkwork.engine.run.entries import Serve
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
+from linkwork.simulation.arguments import without_effort
 from linkwork.simulation.rollouts.jobs import Job
+
+Code = tuple[Serve, Sequence[str], Mapping[str, Array]]
+"""The builtin that serves plain arrays, the names of its arguments, and those that are no part of the step."""
 
 
 class Served:
@@ -58,23 +63,30 @@ def known_step(
     others: tuple[Any, ...],
 ) -> Known | None:
     """Such a step; None for others."""
-    constraints, stabilisation, proximal = settings
     if not (_NONE.issuperset(map(type, others)) and _BOOLS.issuperset(map(type, switches))):
         return None
     drive: Mapping[str, Array] | None = NOTHING
     if not _NONE.issuperset(map(type, drives)):
         drive = _rows(model, {name: x for name, x in zip(_DRIVES, drives, strict=True) if x is not None})
-    if drive is None or type(proximal) is not float or proximal:
+    place = _place(model, settings, dt)
+    if drive is None or place is None:
         return None
-    key = ("linearise", undriven, switches, *drive)
+    return place[0], ("linearise", undriven, switches, *drive, *place[1]), drive
+
+
+def _place(model: Model, settings: tuple[Any, ...], dt: float) -> tuple[dict[Any, Any], tuple[Any, ...]] | None:
+    """Where the code of a step with such constraints is kept, and what its key has of them; None for others."""
+    constraints, stabilisation, proximal = settings
+    if type(proximal) is not float or proximal:
+        return None
     if constraints is None and not model.constraints:
-        return (model._memo.derived, key, drive) if stabilisation is None else None
+        return (model._memo.derived, ()) if stabilisation is None else None
     if not isinstance(constraints, (NoneType, list, tuple, Constraint)) or type(stabilisation) not in (NoneType, float):
         return None
     if not constraints and stabilisation is not None:
         return None
     memo = held_by(model, constraints).quick if constraints else model._memo.derived
-    return memo, (*key, stabilisation, dt), drive  # the time step is a constant in the code that stabilises
+    return memo, (stabilisation, dt)  # the time step is a constant in the code that stabilises
 
 
 def _rows(model: Model, given: Mapping[str, Any]) -> dict[str, Array] | None:
@@ -101,3 +113,12 @@ def recalled(known: Known, out: Any, q: Any, v: Any, tau: Any, dt: float) -> Any
         return None
     answer = served(out, q, v, tau, dt, drive)
     return served(out, *all_converted((q, v, tau), out), dt, drive) if answer is None else answer
+
+
+def remember(known: Known, job: Job, code: Code, forced: bool) -> None:
+    """Let this code serve such calls from now on, if they need no other checks; ``forced`` says whether they have
+    driving forces.
+    """
+    memo, key, drive = known
+    if current_form() == "auto" and len(job) and not (without_effort(job.model) and (drive or forced)):
+        memo[key] = Served(job, *code)

@@ -21,7 +21,6 @@ from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import check_not_traced, warn_of_range, warn_of_speed
-from linkwork.simulation.coupled import check_within_limits
 from linkwork.simulation.laws import Parameters
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.request import repeated_request
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
 # what most rollouts do not need
 host_loop = LateFunction("linkwork.simulation.rollouts.host_loop:HostLoop")
+check_within_limits = LateFunction("linkwork.simulation.coupled:check_within_limits")
 cut_off = LateFunction("linkwork.simulation.rollouts.divergence:cut_off")
 explained = LateFunction("linkwork.simulation.rollouts.divergence:explained")
 spread = LateFunction("linkwork.simulation.rollouts.executors:spread")
@@ -206,7 +206,7 @@ def rollout(
         integrator=integrator, friction_law=friction_law,
         data={"inertias": inertias, "armature": armature, "placements": placements}, driven=policy is not None,
     )  # fmt: skip
-    job, batch, step, keeps = request.job, request.batch, request.job.step, every > 0
+    job, batch, keeps = request.job, request.batch, every > 0
     _check_start(job)
     reused = None if out is None else _reused(job, batch, out, keeps)
     into = reused if reused is not None and keeps else job.buffers()
@@ -214,10 +214,7 @@ def rollout(
         job = job.apart_from(into)
     loop = host_loop(job, batch, policy, held) if policy is not None else None
     with stepping():
-        if executor is not None and loop is None:
-            status = spread(job, into, executor, size)
-        else:
-            status = (loop or job).run(into, get_threads())
+        status = (loop or job).run(into, get_threads()) if executor is None else spread(job, into, executor, size)
     if status & 1:
         request.check_finite()
     result = _result(job, into, batch, length, keeps, out)
@@ -229,10 +226,7 @@ def rollout(
         if diverged == "raise":
             raise _error(job, into, batch, lost, result, loop)
         return result
-    if not step.stops and step.contacts is None:
-        warn_of_range(model, result.q)
-    if job.steps:
-        _warn_of_speed(job, into, batch, length)
+    _warn_of_end(job, into, batch, length, result.q)
     return result
 
 
@@ -256,7 +250,12 @@ def _check_executor(executor: Any) -> None:
         )
 
 
-def _warn_of_speed(job: Job, into: Sequence[Array], batch: tuple[int, ...], dt: float) -> None:
+def _warn_of_end(job: Job, into: Sequence[Array], batch: tuple[int, ...], dt: float, path: Array) -> None:
+    """Warn of joints that left their range, and of speeds at which digits are lost."""
+    if not job.step.stops and job.step.contacts is None:
+        warn_of_range(job.model, path)
+    if not job.steps:
+        return
     (q, v), last = into[:2], job.steps - (job.steps - 1) // job.every * job.every  # steps of the last record
 
     def which(trajectory: int) -> str:

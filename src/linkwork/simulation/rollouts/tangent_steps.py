@@ -39,6 +39,14 @@ def in_tangent_space(model: Model, q: list[Any], change: list[Any]) -> list[Any]
     return found
 
 
+def moved_by_step(model: Model, q: list[Any], step: list[Any]) -> Any:
+    """The derivative (nv, nv) of q⁺ = q ⊕ step, in its tangent space, with respect to the step."""
+    directions = [[[0.0] * model.nq, unit] for unit in np.eye(model.nv).tolist()]
+    (after,), changes = pushed(integrate_of(model), [q, step], directions)
+    columns = [in_tangent_space(model, after, change) for (change,) in changes]
+    return traced(np.array(columns, dtype=object).reshape(model.nv, model.nv).T.copy())
+
+
 def _advancing(step: Step, shapes: Mapping[str, Shape], names: Sequence[str]) -> Program:
     """The program of a step: from q, v, tau, dt and the arguments of these names to q and v."""
     model = step.model
