@@ -1,6 +1,7 @@
 """The contact problem over the motions of frames, for mechanisms of any number of bodies (``articulated``).
 
-Rows are those of ``text`` in other coordinates. Recursions are called as code with loops where there are many bodies.
+Rows are those of ``by_joints`` in other coordinates. Recursions are called as code with loops where there
+are many bodies.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jac
 from linkwork.engine.plans.task import moved
 from linkwork.model.constraints import Ball
 from linkwork.model.contacts import Contact
+from linkwork.model.model import Model
 from linkwork.spatial import Force, Mat3, Scalar, Transform, Vec3, sqrt
 from linkwork.spatial import Motion as SpatialMotion
 from linkwork.spatial.elementary import varying_as
@@ -61,10 +63,10 @@ class State(NamedTuple):
 
 
 class ByBodies(Text):
-    """``Text`` for a mechanism of any number of bodies."""
+    """The problem over the motions of frames."""
 
-    def __init__(self, of: Touching) -> None:
-        super().__init__(of)
+    def __init__(self, of: Touching, model: Model | None = None) -> None:
+        super().__init__(of, model)
         held = [] if of.held is None else list(zip(of.held.ends, of.held.bodies, strict=True))
         own = [end for end in self.ends if of.body_of(end)]
         self.frame_of = {end: k for k, end in enumerate(own)}
@@ -115,7 +117,7 @@ class ByBodies(Text):
     def _rows(self, state: State, meetings: Meetings) -> Holds:
         """The rows of the problem, over the change of the free accelerations, and the motions of frames by it."""
         speeds, place, rates = _flat(state.v), _flat(state.q), _flat(state.free)
-        _, masses = self.of.inverse_masses
+        masses = self.of.masses.dofs
         holds = Holds(self._groups(state, meetings), ratio=self.contacts.friction_ratio)
         for dof, at, bounds, softness, margin in self.of.limited:
             sign, wanted, D = limit_row(place[at], speeds[dof], bounds, softness, margin, masses[dof], meetings.dt)
@@ -193,7 +195,7 @@ class ByBodies(Text):
         return [drift, frame_velocity(self.model, q, v, ends, reference=aligned)]
 
     def _together(self, held: HeldBy, grip: int, places: Any, rates: Sequence[Any]) -> tuple[dict[int, Any], Any, Any]:
-        """As ``Text._points_together``, over the motions of the two frames."""
+        """As ``ByJoints._points_together``, over the motions of the two frames."""
         a, b, (drift, V) = held.a[grip], held.b[grip], rates
         point = places[b] @ held.placements[grip][:, 3]
         arm, nothing = point[:3] - places[b][:3, 3], np.zeros((3, 3))
