@@ -31,7 +31,6 @@ from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jac
 from linkwork.engine.plans.task import moved
 from linkwork.model.constraints import Ball
 from linkwork.model.contacts import Contact
-from linkwork.model.model import Model
 from linkwork.spatial import Force, Mat3, Scalar, Transform, Vec3, sqrt
 from linkwork.spatial import Motion as SpatialMotion
 from linkwork.spatial.elementary import varying_as
@@ -65,8 +64,8 @@ class State(NamedTuple):
 class ByBodies(Text):
     """The problem over the motions of frames."""
 
-    def __init__(self, of: Touching, model: Model | None = None) -> None:
-        super().__init__(of, model)
+    def __init__(self, of: Touching) -> None:
+        super().__init__(of)
         held = [] if of.held is None else list(zip(of.held.ends, of.held.bodies, strict=True))
         own = [end for end in self.ends if of.body_of(end)]
         self.frame_of = {end: k for k, end in enumerate(own)}

@@ -132,8 +132,8 @@ class Touching:
         return ByBodies(self) if self.by_bodies else ByJoints(self)
 
     def text_of(self, model: Model) -> Text:
-        """The text for a model that differs in numbers only."""
-        return self.text if model is self.model else type(self.text)(self, model)
+        """The text for a model that differs in numbers only, which are traced: its mass matrix has them all."""
+        return self.text if model is self.model else ByJoints(self, model)
 
     @cached_property
     def sparsity(self) -> Sparsity:
