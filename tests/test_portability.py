@@ -318,6 +318,21 @@ def test_damaged_code_is_an_error_of_ours() -> None:
             jit.link(part, ["batch"])
 
 
+@pytest.mark.skipif(not linker.usable(), reason="objects of x86-64 on Linux")
+def test_a_table_s_address_of_what_has_no_name_is_not_given_to_llvm() -> None:
+    image = jit.compile_object(damaged_code.TEXT, jit.BASELINE)
+    parts, changed = linker.Object(image), 0
+    for section, entries in parts.relocations.items():
+        for k, entry in enumerate(entries):
+            at = int(parts.sections["offset"][section]) + entries.itemsize * k + 8
+            other = image[:at] + (9).to_bytes(4, "little") + image[at + 4 :]
+            if not parts.names[entry["symbol"]]:
+                changed += 1
+                with pytest.raises(linker.Damaged):
+                    linker.linked(other, damaged_code.NEEDED, damaged_code.NAMES)
+    assert changed
+
+
 # Where there can be no machine code
 
 
