@@ -29,7 +29,7 @@ from linkwork.algorithms.tree import Body, BodyForces, FamilyTree, Field, JointF
 from linkwork.inside import Node, Walks, alone, parts_of
 from linkwork.joints import Fixed
 from linkwork.spatial import Factor, Force, Mobility, Motion, RigidMobility, Transform, Wrenches
-from linkwork.spatial.matrices import Column, Matrix, applied, minus, negated, plus, product, transposed, units
+from linkwork.spatial.matrices import Column, Matrix, Row, applied, minus, negated, plus, product, transposed, units
 
 
 def virtual_work_split(
@@ -37,7 +37,7 @@ def virtual_work_split(
 ) -> tuple[JointField]:
     """q̈, with every link split until it has at most three joints."""
     split = SplitTree(tree)
-    (parted,) = virtual_work_unsplit(split, *map(split.share, (q, v, tau)), split.share_forces(f_ext))
+    (parted,) = virtual_work_unsplit(split, split.share(q), split.share(v), split.share(tau), split.share_forces(f_ext))
     qdd: JointField = tree.field()
     for body in tree.outward():
         qdd[body] = parted[split.first[body.index]]
@@ -210,7 +210,7 @@ def virtual_work_unsplit(
     return (qdd,)
 
 
-def _more(q: Column, columns: Matrix, sizes: Column) -> Column:
+def _more(q: Row, columns: Matrix, sizes: Row) -> Row:
     """q plus a combination of columns."""
     for column, size in zip(columns, sizes, strict=True):
         q = plus(q, [number * size for number in column])
