@@ -245,7 +245,7 @@ def test_nothing_is_read_from_outside_the_folder(tmp_path: Path, body: str) -> N
     (folder / "link.xml").symlink_to(tmp_path / "secret.xml")
     (folder / "inner" / "deeper.xml").write_text("<mujoco><include file='../../secret.xml'/></mujoco>")
     (folder / "robot.xml").write_text(f"<mujoco>\n{body}</mujoco>")
-    with pytest.raises(FormatError, match="leads out of the model's folder") as caught:
+    with pytest.raises(FormatError, match="leads out of the model's root") as caught:
         load(folder / "robot.xml")
     assert caught.value.line and caught.value.column and caught.value.element
 
@@ -284,7 +284,7 @@ def test_an_attached_model_reads_nothing_from_outside(tmp_path: Path, head: str,
     (folder / "links").symlink_to(tmp_path)
     (folder / "sub.xml").write_text(arm_with(mesh))
     (folder / "robot.xml").write_text(attaching("sub.xml", head))
-    with pytest.raises(FormatError, match="leads out of the model's folder") as caught:
+    with pytest.raises(FormatError, match="leads out of the model's root") as caught:
         load(folder / "robot.xml")
     assert caught.value.path.endswith("sub.xml") and caught.value.element == "mesh"
 

@@ -55,11 +55,11 @@ _POSITION = re.compile(r"line (\d+)")
 _ELEMENT = re.compile(r"Element '([^']+)'")
 
 
-def model_of(root: Element, *, fixed_joints: str) -> Model:
-    """The mechanism of a <mujoco> file."""
-    check_files(root)
+def model_of(root: Element, *, fixed_joints: str, folder: str) -> Model:
+    """The mechanism of a <mujoco> file that may refer to files in a folder."""
+    check_files(root, folder)
     compiled = _compile(root)
-    conversion = _Conversion(compiled, root.attributes.get("model") or "mujoco", root.path)
+    conversion = _Conversion(compiled, root.attributes.get("model") or "mujoco", root.path, folder)
     try:
         model = conversion.model()
     except ModelError as error:
@@ -106,8 +106,8 @@ def _located(root: Element, message: str) -> FormatError:
 class _Conversion:
     """Converts a compiled MuJoCo model (symbols as in its documentation) to a Model."""
 
-    def __init__(self, compiled: Any, name: str, path: str) -> None:
-        self.m, self.path = compiled, path
+    def __init__(self, compiled: Any, name: str, path: str, folder: str) -> None:
+        self.m, self.path, self.folder = compiled, path, folder
         no_gravity = 1 << 7  # mjDSBL_GRAVITY, checked by a test
         gravity = [0.0] * 3 if compiled.opt.disableflags & no_gravity else compiled.opt.gravity.tolist()
         self.builder = Builder(name, gravity)
@@ -139,7 +139,7 @@ class _Conversion:
         )
         numbers = {name: index for index, name in enumerate((WORLD, *model.body_names))}
         carriers = [(numbers[name], place) for name, place in zip(self.carrier, self.on_carrier, strict=True)]
-        looks = geometry_of(self.m, self.path, carriers, rotation)
+        looks = geometry_of(self.m, self.path, self.folder, carriers, rotation)
         held, motors = tuple(constraints), tuple(actuators)
         model = dataclasses.replace(model, frames=frames, constraints=held, actuators=motors, geometry=looks)
         active = np.flatnonzero(self.m.eq_active0).tolist()
