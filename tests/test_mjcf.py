@@ -457,3 +457,19 @@ def test_joints_with_an_actuator_have_motors(tmp_path: Path) -> None:
             assert load(path).actuated.astype(int).tolist() == expected
     kinds = mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT, mujoco.mjtTrn.mjTRN_TENDON
     assert (*map(int, kinds), int(mujoco.mjtWrap.mjWRAP_JOINT)) == TRANSMISSIONS
+
+
+def test_generated_names_leave_those_of_the_file_alone(tmp_path: Path) -> None:
+    """A fixed body needs a joint, and several joints need bodies between them; the file may have their names."""
+    world = f"""<body name="fixed_hip">{GEOM}<joint name="a"/><site name="hip_b" pos="1 2 3"/><site name="hip"/>
+      <body name="hip_c"><site name="fixed_hip_c" pos="3 2 1"/><site/><site name="site2"/></body>
+      <body name="hip"><joint name="b"/><joint name="c" axis="1 0 0"/>{GEOM}</body></body>"""
+    model = load(write(tmp_path, world), fixed_joints="keep")
+    assert model.joint_names == ("a", "fixed_hip_c_", "b", "c")
+    assert model.body_names == ("fixed_hip", "hip_c", "hip_b_", "hip")
+    assert set(model.frame_names) == {
+        *("world", "fixed_hip", "hip_b", "hip_", "hip_c", "fixed_hip_c", "site2", "site3", "hip_b_", "hip", "a", "b"),
+        *("c",),
+    }
+    assert model.frame("hip_b").placement.translation.numbers() == [1.0, 2.0, 3.0]
+    assert model.frame("fixed_hip_c").placement.translation.numbers() == [3.0, 2.0, 1.0]

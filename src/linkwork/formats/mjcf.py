@@ -113,7 +113,8 @@ class _Conversion:
         self.builder = Builder(name, gravity)
         self.bodies = _names(compiled.nbody, compiled.body, "body")
         self.joints = _names(compiled.njnt, compiled.joint, "joint")
-        self.body_names, self.joint_names = set(self.bodies), set(self.joints)  # including generated ones
+        self.body_names = set(self.bodies)
+        self.taken = {*self.bodies, *self.joints, *(compiled.site(site).name for site in range(compiled.nsite))}
         self.carrier = [WORLD] * compiled.nbody  # for each MuJoCo body, the name of the Model's body that carries it
         self.driven = _driven(compiled)
         self.on_carrier = [Transform.identity()] * compiled.nbody  # and its placement on that body
@@ -166,7 +167,7 @@ class _Conversion:
         place = place * Transform(rotation(m.body_quat[body]), Vec3(*m.body_pos[body].tolist()))
         first, count = int(m.body_jntadr[body]), int(m.body_jntnum[body])
         if not count:
-            fixed = unused_name(f"fixed_{name}", self.joint_names)
+            fixed = unused_name(f"fixed_{name}", self.taken)
             self.builder.add_body(name, carrier, Fixed(), place, joint_name=fixed, **self.inertia(body, Vec3.zero()))
         anchor = Vec3.zero()
         for joint in range(first, first + count):
@@ -174,7 +175,7 @@ class _Conversion:
             kind, before, anchor = self.joint(joint)
             # x on the body sits at x - anchor on the joint's moved frame.
             place = Transform.identity() if isinstance(kind, Free) else place * before
-            link = name if last else unused_name(f"{name}_{self.joints[joint]}", self.body_names)
+            link = name if last else unused_name(f"{name}_{self.joints[joint]}", self.taken)
             inertia = self.inertia(body, anchor) if last else {}
             options = {"joint_name": self.joints[joint], **self.limits(joint, kind), **inertia}
             options["actuated"] = joint in self.driven if self.m.nu else None
@@ -224,7 +225,9 @@ class _Conversion:
         m = self.m
         body = int(m.site_bodyid[site])
         place = Transform(rotation(m.site_quat[site]), Vec3(*m.site_pos[site].tolist()))
-        name = unused_name(m.site(site).name or f"site{site}", self.body_names)
+        name = m.site(site).name
+        if not name or name in self.body_names:
+            name = unused_name(name or f"site{site}", self.taken)
         return self.builder.add_frame(name, self.carrier[body], self.on_carrier[body] * place)
 
 
