@@ -173,18 +173,38 @@ def test_constants_are_mujocos(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("head", "world", "name"),
     [
-        ("<tendon><fixed name='rope'><joint joint='a' coef='1'/></fixed></tendon>", "", "tendon 'rope'"),
-        ("<equality><joint name='tie' joint1='a' active='false'/></equality>", "", "equality constraint 'tie' is off"),
+        ("<tendon><fixed name='rope'><joint joint='a' coef='1'/></fixed></tendon>", "", r"tendons \(1: 'rope'\)"),
+        (
+            "<equality><joint name='tie' joint1='a' active='false'/></equality>",
+            "",
+            r"equality constraints that are off in the file \(1: 'tie'\)",
+        ),
         (
             "<equality><joint name='tie' joint1='a' joint2='b' polycoef='0 1 2 0 0'/></equality>",
             f"<body><joint name='b'/>{GEOM}</body>",
-            "equality constraint 'tie' is not linear",
+            r"equality constraints of joints that are not linear \(1: 'tie'\)",
         ),
-        ("", "<body name='hand' mocap='true'/>", "mocap body 'hand'"),
-        ("", f"<body name='light' gravcomp='1'><joint/>{GEOM}</body>", "body 'light' has gravity compensation"),
-        ("", f"<body><joint name='sprung' type='free' stiffness='3'/>{GEOM}</body>", "joint 'sprung' has a spring"),
-        ("<actuator><general name='slow' joint='a' dyntype='filter'/></actuator>", "", "actuator 'slow' has a state"),
-        ("", f"<body><joint name='heavy' type='free' armature='3'/>{GEOM}</body>", "'heavy' has an armature"),
+        (
+            "<tendon><fixed name='rope'><joint joint='a' coef='1'/></fixed></tendon>"
+            "<equality><tendon name='tie' tendon1='rope'/></equality>",
+            "",
+            r"left out are equality constraints of the kind tendon \(1: 'tie'\); tendons \(1: 'rope'\)$",
+        ),
+        ("", "<body name='hand' mocap='true'/>", "motions of mocap bodies.*'hand'"),
+        ("", f"<body name='light' gravcomp='1'><joint/>{GEOM}</body>", "gravity compensation of bodies .*'light'"),
+        ("", f"<body><joint name='sprung' type='free' stiffness='3'/>{GEOM}</body>", "springs .*'sprung'"),
+        (
+            "<actuator><general name='slow' joint='a' dyntype='filter'/></actuator>",
+            "",
+            r"of actuators a state of its own \(filter\) \(1: 'slow'\)",
+        ),
+        (
+            "<actuator><adhesion name='pad' body='b' ctrlrange='0 1'/></actuator>",
+            f"<body name='b'>{GEOM}</body>",
+            r"of actuators a transmission of the kind body \(1: 'pad'\)",
+        ),
+        ("<actuator><muscle name='m' joint='a' lengthrange='0 1'/></actuator>", "", r"a gain that varies \(muscle\)"),
+        ("", f"<body><joint name='heavy' type='free' armature='3'/>{GEOM}</body>", "armatures of free .*'heavy'"),
     ],
 )
 def test_what_is_left_out_is_said(tmp_path: Path, head: str, world: str, name: str) -> None:
@@ -193,6 +213,23 @@ def test_what_is_left_out_is_said(tmp_path: Path, head: str, world: str, name: s
     path.write_text(f"<mujoco><worldbody>{body}{world}</worldbody>{head}</mujoco>")
     with pytest.warns(LinkworkWarning, match=name):
         load(path)
+
+
+def test_one_warning_counts_what_is_left_out(tmp_path: Path) -> None:
+    """Not a line for each tendon of a hand, and not a megabyte for a name of a megabyte."""
+    names = [*(f"rope{k}" for k in range(12)), "x" * 10_000]
+    tendons = "".join(f"<fixed name='{name}'><joint joint='a' coef='1'/></fixed>" for name in names)
+    path = tmp_path / "robot.xml"
+    head = "<asset><mesh name='t' vertex='0 0 0 1 0 0 0 1 0 0 0 1'/></asset>"
+    meshes = "".join(f"<geom name='g{k}' type='mesh' mesh='t'/>" for k in range(5))
+    path.write_text(f"""<mujoco model="m">{head}<worldbody><geom name="floor" type="plane" size="1 1 1"/>
+      <body><joint name="a"/>{meshes}</body></worldbody><tendon>{tendons}</tendon></mujoco>""")
+    with pytest.warns(LinkworkWarning) as said:
+        model = load(path)
+    (warning,) = said
+    assert str(warning.message) == f"{path}: left out are tendons (13: 'rope0', 'rope1', 'rope2', ...)"
+    (contacts,) = model.contacts.left_out
+    assert contacts == "contacts of a mesh and a plane (5: 'g0 and floor', 'g1 and floor', 'g2 and floor', ...)"
 
 
 def test_a_compile_error_has_its_place(tmp_path: Path) -> None:

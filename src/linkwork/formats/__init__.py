@@ -5,6 +5,7 @@ format.
     urdf, urdf_parts, urdf_geometry             URDF: the tree; its joints and links; its shapes
     contact_data, urdf_extension, urdf_writer   contacts as data; what URDF cannot express; a Model as URDF
     roots, mjcf_files, mjcf                     MJCF: its folder; checks of its files; the model, by MuJoCo's compiler
+    omissions                                   what a Model does not have
     mjcf_parts, mjcf_contacts, mjcf_geometry    its constraints and motors, contacts, shapes
     robots                                      by name
 """

@@ -39,18 +39,17 @@ from linkwork.formats.mjcf_parts import (
     Names,
     actuators_of,
     constraints_of,
-    left_out,
+    omissions_of,
     rotation,
     spring_of,
     unused_name,
 )
+from linkwork.formats.omissions import Omissions
 from linkwork.formats.xml import Element, shortened
 from linkwork.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
 from linkwork.model import WORLD, Builder, Model, merge_fixed
 from linkwork.spatial import Mat3, Sym3, Transform, Vec3, sin_cos
 
-MOST_SAID = 20
-"""The largest number of ignored elements that a warning names."""
 _POSITION = re.compile(r"line (\d+)")
 _ELEMENT = re.compile(r"Element '([^']+)'")
 
@@ -64,10 +63,9 @@ def model_of(root: Element, *, fixed_joints: str, folder: str) -> Model:
         model = conversion.model()
     except ModelError as error:
         raise root.error(str(error)) from None
-    left = [*conversion.left, *left_out(compiled)]
-    if left:
-        more = f"; and {len(left) - MOST_SAID} more such things" if len(left) > MOST_SAID else ""
-        warn_caller(f"{root.path}: {'; '.join(left[:MOST_SAID])}{more}")
+    omissions_of(compiled, conversion.omissions)
+    if texts := conversion.omissions.texts():
+        warn_caller(f"{root.path}: left out are {'; '.join(texts)}")
     return merge_fixed(model) if fixed_joints == "merge" else model
 
 
@@ -118,16 +116,15 @@ class _Conversion:
         self.carrier = [WORLD] * compiled.nbody  # for each MuJoCo body, the name of the Model's body that carries it
         self.driven = _driven(compiled)
         self.on_carrier = [Transform.identity()] * compiled.nbody  # and its placement on that body
-        self.left: list[str] = []  # ignored parts of equality constraints and actuators
+        self.omissions = Omissions()
 
     def model(self) -> Model:
         for body in range(1, self.m.nbody):
             self.add(body)
         sites = [self.add_site(site) for site in range(self.m.nsite)]
         names = Names(self.bodies, self.joints, sites)
-        constraints, some = constraints_of(self.m, names)
-        actuators, others = actuators_of(self.m, names)
-        self.left = [*some, *others]
+        constraints = constraints_of(self.m, names, self.omissions)
+        actuators = actuators_of(self.m, names, self.omissions)
         model = self.builder.build()
         # Builder adds frames of bodies and joints at the body's own frame; MuJoCo's body frame may differ from it, and
         # generated joints need no frame.
