@@ -17,7 +17,6 @@ from linkwork.compiled.law import law
 from linkwork.compiled.tracing import trace
 from linkwork.engine.ir import evaluator
 from linkwork.engine.ir.program import ARITHMETIC, Program, length
-from linkwork.engine.ir.verifier import verify
 from linkwork.engine.plans import Task
 from linkwork.engine.plans.specialised import Specialised
 from linkwork.engine.plans.straight_line import StraightLine
@@ -35,6 +34,7 @@ from linkwork.spatial import Columns, CoordinateAxis, Coordinates, Motion, Subsp
 from programs import arguments_of, bits
 from robots import ROBOTS
 from strategies import JOINTS, ONE_OF_EACH, random_inertia, random_placement, state_of
+from verifier import verify
 
 # Which branches are alike
 

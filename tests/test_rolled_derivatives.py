@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+import verifier
 from linkwork.algorithms import ALGORITHMS
 from linkwork.compiled.repeating import repeat
 from linkwork.compiled.subroutine import subroutine
-from linkwork.engine.ir import evaluator, verifier
+from linkwork.engine.ir import evaluator
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.layout import laid_out
 from linkwork.engine.ir.merge import merge_cases
