@@ -210,7 +210,7 @@ def test_what_is_not_called_overwritten_is_never_overwritten(name: str, monkeypa
     loops.laid_out = program, laid_out(program)
     read: list[tuple[int, Any, int, float]] = []
 
-    class Watched(evaluator._Run):
+    class Watched(evaluator.Run):
         def block(self, block: Any) -> None:
             for n in block.order:
                 super().block(type(block)([n]))

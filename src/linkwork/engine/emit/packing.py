@@ -10,7 +10,6 @@ from linkwork.engine.emit.repeating import any_lane
 from linkwork.engine.emit.streaming import Target, transposed
 from linkwork.engine.emit.writer import (
     SUMS,
-    Value,
     Writer,
     constant,
     largest_square,
@@ -20,10 +19,6 @@ from linkwork.engine.emit.writer import (
     zero,
 )
 
-_FEW, _AT_ONCE = 4, 2
-"""Blocks of numbers, of as many as there are lanes, up to which packing is unrolled; and those that an iteration of its
-loop packs.
-"""
 TOO_LARGE = 8
 """The bit of a status that says that a number of an argument is larger than its interface allows."""
 _UNROLLED = 32
@@ -118,7 +113,7 @@ def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
         left = w.sub("%states", tile.counter)
         full = w.compare("sge", left, lanes)
         valid = w.either(full, "i64", lanes, left)
-        fine = _packed(w, interface, lanes, tile.counter, valid, places)
+        fine = _packed(w, interface, tile.counter, valid, places)
         targets = []
         for name, count in results:
             begin = w.load(interface.batch.pointer(w, "%words", name), "i64")
@@ -163,56 +158,16 @@ def _past_in_tile(w: Writer, interface: Interface, places: Sequence[str], lanes:
     return status
 
 
-def _packed(w: Writer, interface: Interface, lanes: int, first: str, valid: str, places: Sequence[str]) -> list[str]:
+def _packed(w: Writer, interface: Interface, first: str, valid: str, places: Sequence[str]) -> list[str]:
     """Packs the arguments of a tile whose first state is given; whether all are finite."""
-    fine, sums, states = [], [zero(lanes)] * SUMS, _states(w, lanes, valid)
-    for name, count, place in zip(interface.argument_names, interface.arguments, places, strict=False):
+    fine = []
+    for name, count, place in zip(interface.argument_names, interface.counts, places, strict=False):
         stride = f"%{name}_stride"
-        source, for_all = w.at(f"%{name}", w.mul(first, stride)), w.compare("eq", stride, 0)
+        for_all = w.compare("eq", stride, 0)
         once = w.all_of([for_all, w.compare("ne", first, 0)])  # one row for all stays where it is
-        if isinstance(count, int):
-            rows = [w.at(source, w.mul(state, stride)) for state in states]
-            sums = _pack_numbers(w, lanes, rows, count, place, once, sums)
-        else:
-            given = f"ptr {source}, i64 {stride}, i64 {valid}, i64 {w.either(once, 'i64', 0, f'%{count}')}, ptr {place}"
-            fine.append(w.let(f"call i1 @pack({given})"))
-    return [*fine, w.is_finite(w.total(sums, vector(lanes)), lanes)]
-
-
-def _pack_numbers(
-    w: Writer, lanes: int, rows: Sequence[str], count: int, place: str, once: str, sums: Sequence[str]
-) -> list[str]:
-    """So many numbers of each row into a tile, in blocks of as many as there are lanes, the last of which may overlap
-    the one before; the sums that watch them.
-    """
-    found, step = list(sums), _AT_ONCE * lanes
-    looped = count // step * step if count > _FEW * lanes else 0
-    if looped:
-        with w.loop(0, w.either(once, "i64", 0, looped), step, [(vector(lanes), total) for total in found]) as block:
-            carried = block.carried
-            for k in range(0, step, lanes):
-                carried = _pack_block(w, lanes, rows, w.add(block.counter, k), place, carried)
-            block.carry(*carried)
-        found = block.carried
-    for start in range(looped, count, lanes) if count >= lanes else ():
-        half = lanes // 2 if count - start <= lanes // 2 else None
-        found = _pack_block(w, lanes, rows, min(start, count - (half or lanes)), place, found, half)
-    for k in range(count) if count < lanes else ():
-        column = w.vector([w.load(w.at(row, k)) for row in rows])
-        w.store(column, w.at(place, k * lanes), vector(lanes), 8 * lanes)
-        found = w.watch_all(found, [column], lanes)
-    return found
-
-
-def _pack_block(
-    w: Writer, lanes: int, rows: Sequence[str], start: Value, place: str, sums: Sequence[str], count: int | None = None
-) -> list[str]:
-    """As many numbers as there are lanes, or half as many; the sums that watch them."""
-    columns = w.columns([w.at(row, start) for row in rows], count)
-    first = w.at(place, w.mul(start, lanes))
-    for k, column in enumerate(columns):
-        w.store(column, w.at(first, k * lanes), vector(lanes), 8 * lanes)
-    return w.watch_all(sums, columns, lanes)
+        source, new = w.at(f"%{name}", w.mul(first, stride)), w.either(once, "i64", 0, count)
+        fine.append(w.let(f"call i1 @pack(ptr {source}, i64 {stride}, i64 {valid}, i64 {new}, ptr {place})"))
+    return fine
 
 
 def _states(w: Writer, lanes: int, valid: str) -> list[str]:

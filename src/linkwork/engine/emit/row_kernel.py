@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kernel import Kernel
-from linkwork.engine.emit.packing import batch
+from linkwork.engine.emit.packing import batch, pack
 from linkwork.engine.emit.sparing import Spared, choice, symbols
 from linkwork.engine.emit.streaming import copy_lines
 from linkwork.engine.emit.writer import Writer, constant, declarations
@@ -121,7 +121,7 @@ def module(program: Program, interface: Interface, lanes: int, spared: Sequence[
     parts = [kernel.text() for kernel in kernels]
     if spared:
         parts.append(choice("kernel", interface.kernel, RowKernel.returns, spared, lanes))
-    parts += [_copy(), copy_lines(), batch(interface, lanes, rows=True), _declarations(lanes)]
+    parts += [pack(lanes), _copy(), copy_lines(), batch(interface, lanes, rows=True), _declarations(lanes)]
     return "\n".join([*(table for kernel in kernels for table in kernel.tables), *parts])
 
 
