@@ -15,6 +15,9 @@ METHODS = {
     "articulated_body": "articulated body",
     "virtual_work": "virtual work",
     "constraint_force": "constraint force",
+    "assembly": "assembly",
+    "composite_body": "composite body",
+    "unit_vector": "unit vector",
 }
 """The names of methods on pages."""
 
@@ -39,24 +42,28 @@ IDLE = 0.5
 
 
 def measured_on(data: Mapping[str, Any]) -> str:
-    """The machine, and the commits and conditions of times and errors."""
-    machine, runs = data["machine"], dict[tuple[Any, ...], list[str]]()
+    """The machine, the commit and the load of times and errors."""
+    runs: dict[str, list[str]] = {}
     for place, stamp in data["stamps"].items():
-        runs.setdefault((stamp["commit"], stamp["when"][:10], stamp["load"]), []).append(place)
-    told = "; ".join(
-        f"commit {commit}, {day}, {_state(load)}" + (f": {', '.join(places)}" if len(runs) > 1 else "")
-        for (commit, day, load), places in runs.items()
-    )
+        runs.setdefault(_run(stamp), []).append(place)
+    told = [f"{run}" + (f": {', '.join(places)}" if len(runs) > 1 else "") for run, places in runs.items()]
     return (
-        f"Times and errors were measured on {machine['cores']} cores of {machine['cpu']} ({machine['lanes']} lanes); "
-        f"{told}. Counts are exact, and those of the code: a test computes them again. The data are in docs/data."
+        f"Times and errors were measured on {'; on '.join(told)}. "
+        "Counts are exact, and those of the code: a test counts again. The data are in docs/data."
+    )
+
+
+def _run(stamp: Mapping[str, Any]) -> str:
+    return (
+        f"{stamp['cores']} cores of {stamp['cpu']} ({stamp['lanes']} lanes), {_state(stamp['load'])}, "
+        f"commit {stamp['commit']}, {stamp['when'][:10]}"
     )
 
 
 def _state(load: float | None) -> str:
     if load is not None and load <= IDLE:
-        return f"the machine otherwise idle (load {load})"
-    return f"under a load of {load} before, so that times may be off by half"
+        return f"otherwise idle (load {load})"
+    return f"load {load} before, so that times may be off by half"
 
 
 def load_of(data: Mapping[str, Any]) -> float:
