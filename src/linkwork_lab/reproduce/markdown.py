@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 METHODS = {
@@ -46,11 +46,22 @@ def measured_on(data: Mapping[str, Any]) -> str:
     runs: dict[str, list[str]] = {}
     for place, stamp in data["stamps"].items():
         runs.setdefault(_run(stamp), []).append(place)
-    told = [f"{run}" + (f": {', '.join(places)}" if len(runs) > 1 else "") for run, places in runs.items()]
+    told = [
+        run + (f": {', '.join(_groups(places, data['stamps']))}" if len(runs) > 1 else "")
+        for run, places in runs.items()
+    ]
     return (
         f"Times and errors were measured on {'; on '.join(told)}. "
         "Counts are exact, and those of the code: a test counts again. The data are in docs/data."
     )
+
+
+def _groups(places: Sequence[str], every: Iterable[str]) -> list[str]:
+    """Places, those of a whole group by its name."""
+    groups: dict[str, list[str]] = {}
+    for place in every:
+        groups.setdefault(place.split("/")[0], []).append(place)
+    return [*dict.fromkeys(p.split("/")[0] if {*groups[p.split("/")[0]]} <= {*places} else p for p in places)]
 
 
 def _run(stamp: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ DENSE = ("composite_body", "unit_vector")
 CONVENTIONS = ("WORLD", "LOCAL")
 METHODS = (*OURS, *(f"pin {convention}" for convention in CONVENTIONS), "mujoco")
 MOST_LINKS = 300
-"""Pinocchio's data take gigabytes for a chain of more."""
+"""On a chain of more, Pinocchio's data take gigabytes, and MuJoCo's XML is nested too deeply."""
 _FORWARD = Case("forward_dynamics", ("q", "v", "tau"), forward_dynamics)
 
 
@@ -26,17 +26,13 @@ def methods(model: Model) -> dict[str, Method]:
     """Those that can be run on a mechanism, in the order of ``METHODS``; of libraries, those that are installed."""
     long = len(model.bodies) > FEW
     found = {name: (compiled if long and name in DENSE else interpreted)(ALGORITHMS[name], model) for name in OURS}
-    factories, _ = peers.factories([*peers.NAMES])
-    created, _ = peers.among(factories, lambda name, create: None if _too_long(name, model) else create(model))
+    factories, _ = peers.factories([*peers.NAMES] if len(model.bodies) <= MOST_LINKS else [])
+    created, _ = peers.among(factories, lambda _, create: create(model))
     if pin := created.get("pin"):
         found |= {f"pin {name}": partial(_pinocchio, pin, name) for name in CONVENTIONS}
     if mujoco := created.get("mujoco"):
         found["mujoco"] = partial(_mujoco, mujoco, model)
     return found
-
-
-def _too_long(name: str, model: Model) -> bool:
-    return name == "pin" and len(model.bodies) > MOST_LINKS
 
 
 def _pinocchio(peer: Any, convention: str, q: Array, v: Array, tau: Array) -> Array:
