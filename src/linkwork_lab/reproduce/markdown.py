@@ -47,12 +47,14 @@ def measured_on(data: Mapping[str, Any]) -> str:
     for place, stamp in data["stamps"].items():
         runs.setdefault(_run(stamp), []).append(place)
     told = [
-        run + (f": {', '.join(_groups(places, data['stamps']))}" if len(runs) > 1 else "")
+        run + (f" ({', '.join(_groups(places, data['stamps']))})" if len(runs) > 1 else "")
         for run, places in runs.items()
     ]
+    busy = load_of(data) > IDLE
     return (
-        f"Times and errors were measured on {'; on '.join(told)}. "
-        "Counts are exact, and those of the code: a test counts again. The data are in docs/data."
+        f"Times and errors were measured on {'; '.join(told)}. "
+        + ("Under such a load times may be off by half. " if busy else "The machine was otherwise idle. ")
+        + "Counts are exact, and those of the code: a test counts again. The data are in docs/data."
     )
 
 
@@ -66,15 +68,9 @@ def _groups(places: Sequence[str], every: Iterable[str]) -> list[str]:
 
 def _run(stamp: Mapping[str, Any]) -> str:
     return (
-        f"{stamp['cores']} cores of {stamp['cpu']} ({stamp['lanes']} lanes), {_state(stamp['load'])}, "
+        f"{stamp['cores']} cores of {stamp['cpu']}, {stamp['lanes']} lanes, load {stamp['load']} before, "
         f"commit {stamp['commit']}, {stamp['when'][:10]}"
     )
-
-
-def _state(load: float | None) -> str:
-    if load is not None and load <= IDLE:
-        return f"otherwise idle (load {load})"
-    return f"load {load} before, so that times may be off by half"
 
 
 def load_of(data: Mapping[str, Any]) -> float:

@@ -65,6 +65,17 @@ def tree(
     return builder.build()
 
 
+def halves(levels: int) -> list[int]:
+    """The parents in a binary tree, depth first, as MuJoCo numbers bodies."""
+    parents = [0]
+    ahead = [(1, levels - 1)] * 2
+    while ahead:
+        parent, left = ahead.pop()
+        parents.append(parent)
+        ahead += [(len(parents), left - 1)] * 2 if left > 1 else []
+    return parents
+
+
 def chain(links: int, **more: Any) -> Model:
     return tree(range(links), **more)
 
@@ -76,7 +87,7 @@ CASES = {
     "at_rest": Case(f"{LINKS} hinges, ±0.3 rad, at rest", lambda: chain(LINKS), 0.3, moving=False),
     "long": Case("1,000 hinges, ±0.3 rad", lambda: chain(1000), 0.3),
     "balls": Case("30 spherical joints", lambda: chain(30, joints=[Spherical()])),
-    "tree": Case("binary tree of 63 links", lambda: tree([k // 2 for k in range(1, 64)])),
+    "tree": Case("binary tree of 63 links", lambda: tree(halves(6))),
     "star": Case("24 links on one link", lambda: tree([0, *[1] * 24])),
     "alternating": Case(f"{LINKS} hinges, every second link light", lambda: _light(range(1, LINKS, 2))),
     "first": Case(f"{LINKS} hinges, a light first link", lambda: _light([0])),
