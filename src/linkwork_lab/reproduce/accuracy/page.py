@@ -50,8 +50,8 @@ def _libraries(data: dict[str, Any]) -> str:
     runs = dict.fromkeys(f"commit {stamp['commit']}, {stamp['when'][:10]}" for stamp in data["stamps"].values())
     versions = data["versions"]
     return (
-        f"Pinocchio {versions['pin']}, MuJoCo {versions['mujoco']}; {'; '.join(runs)}. Errors of linkwork are the same on "
-        "every machine. The data are in docs/data."
+        f"Pinocchio {versions['pin']}, MuJoCo {versions['mujoco']}; {'; '.join(runs)}. Errors of linkwork are the same "
+        "on every machine. The data are in docs/data."
     )
 
 
