@@ -15,7 +15,7 @@ from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 from linkwork.spatial import ArticulatedInertia
 
-_METHODS = (*FORWARD_DYNAMICS, "assembly", *CHAIN_METHODS, *STUDIES)
+FORWARD_METHODS = (*FORWARD_DYNAMICS, "assembly", *CHAIN_METHODS, *STUDIES)
 
 
 def inverse_dynamics(
@@ -67,7 +67,7 @@ def inverse_dynamics(
     """
     if not (inertias is armature is damping is friction is placements is None):
         data = inertias, armature, damping, friction, placements
-        return _with("inverse_dynamics", _METHODS[0], model, q, v, a, f_ext, *data, out)
+        return _with("inverse_dynamics", FORWARD_METHODS[0], model, q, v, a, f_ext, *data, out)
     return call.every("inverse_dynamics", model, out, q, v, a, f_ext)
 
 
@@ -210,8 +210,8 @@ def forward_dynamics(
         >>> lw.forward_dynamics(box, lw.neutral(box), [0] * 6, [0] * 6, f_ext=[[4, 0, 0, 0, 0, 3]])
         array([  2.,   0., -10.,   0.,   0.,   3.])
     """
-    if not isinstance(method, str) or method not in _METHODS:
-        choice("method", method, _METHODS)
+    if not isinstance(method, str) or method not in FORWARD_METHODS:
+        choice("method", method, FORWARD_METHODS)
     if not (inertias is armature is damping is friction is placements is None):
         check_model(model)
         for name, value in (("main_chain", main_chain), ("i_x", i_x)):
