@@ -76,7 +76,8 @@ def inverse_kinematics(
             of the frames stay there. Coordinates outside the limits start at the nearest limit, with a warning.
         limits: whether to keep within the position limits of the model; they are then never violated.
         tolerance: largest error of a frame, m and rad; or two numbers, for distances and angles.
-        restarts: the number of further initial configurations that may be tried.
+        restarts: the number of further initial configurations that may be tried. If none converges, the search returns
+            once to the nearest configuration, with the joints that are at a limit in the middle of their ranges.
         weights: weights of the frames for targets that cannot all be reached: (m,), or (m, 2) for distances and
             angles, positive. Angles are weighted as distances: by the path of a point at a typical distance from the
             frame's joints.
