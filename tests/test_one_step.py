@@ -95,3 +95,48 @@ def test_an_error_names_what_a_step_cannot_do() -> None:
         lw.rollout(CHAIN, Q, V, dt=DT, steps=2, integrator="runge_kutta_4")
     with pytest.raises(lw.ArgumentError, match="integrator must be one of 'semi_implicit_euler', 'runge_kutta_4'"):
         lw.rollout(CHAIN, Q, V, dt=DT, steps=2, integrator="adaptive")
+
+
+@kinds
+def test_what_carries_the_inertia_changes_rounding_alone(
+    integrator: str, friction_law: str, joint_limits: bool
+) -> None:
+    """A matrix, or articulated bodies, as beyond 50 bodies; in steps in which some joints stop and others rub."""
+    step: dict[str, Any] = {"integrator": integrator, "friction_law": friction_law, "joint_limits": joint_limits}
+    speeds, tau = 6.0 * V, np.array([4.0, -4.0, 3.0, 0.01])
+
+    def computed() -> tuple[Any, ...]:
+        path = lw.rollout(CHAIN, Q, speeds, tau, dt=0.01, steps=STEPS, **step)
+        derivatives = lw.linearise(CHAIN, path.q[STEPS // 2], path.v[STEPS // 2], tau, dt=0.01, **step)
+        return path.q, path.v, *derivatives
+
+    found = computed()
+    assert not joint_limits or (abs(found[0][-1]) == 1.0).any()
+    with lw.form("looped"):
+        other = computed()
+    for a, b in zip(found, other, strict=True):
+        assert abs(a - b).max() < 1e-9 * (1.0 + abs(a).max())
+
+
+@pytest.mark.parametrize("friction_law", ["stiction", "smoothed"])
+def test_a_joint_that_constraints_hold_disturbs_no_other(friction_law: str) -> None:
+    """Forces do not move it, but by rounding, which says nothing of the inertia that it moves."""
+    solid = {"mass": 1.0, "com": (0.1, 0.0, 0.0), "inertia": (0.01, 0.02, 0.02)}
+    joint = {"lower": -1.0, "upper": 0.5, "friction": 0.1}
+
+    def made(held: bool) -> lw.Model:
+        builder = lw.Builder("two arms")
+        if held:
+            builder.add_body("a", "world", lw.joints.Revolute("y"), **solid, **joint)
+            builder.add_frame("tip", "a", lw.placement((0.2, 0.0, 0.0)))
+        builder.add_body("b", "world", lw.joints.Revolute("y"), **solid, **joint)
+        builder.add_body("c", "b", lw.joints.Revolute("y"), lw.placement((0.2, 0.0, 0.0)), **solid, **joint)
+        return builder.build()
+
+    both, q, v = made(True), np.array([0.0, 0.2, 0.1]), np.array([0.0, 6.0, 5.0])
+    plane = lw.PointOnPlane.at(both, q, "tip", normal=(0, 0, 1))
+    step: dict[str, Any] = {"dt": 1e-3, "steps": 100, "joint_limits": True, "friction_law": friction_law}
+    found = lw.rollout(both, q, v, constraints=[plane], **step)
+    expected = lw.rollout(made(False), q[1:], v[1:], **step)
+    assert abs(found.q[:, 1:] - expected.q).max() < 1e-12 and abs(found.v[:, 0]).max() < 1e-12
+    assert found.q.max() == 0.5

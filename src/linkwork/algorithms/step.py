@@ -10,7 +10,7 @@ implicit, with the velocity at the step's end, so that it never adds energy, how
 rotor inertias on the diagonal of M. MuJoCo's Euler integrator treats damping in the same way. Friction is smoothed
 Coulomb friction: constant down to 0.001 rad/s or m/s, and proportional to the speed below, so that a joint held by it
 creeps more slowly than that. The other law, Coulomb friction with stiction, keeps such a
-joint at rest (``simulation.resistance``).
+joint at rest (``simulation.stops``).
 """
 
 from __future__ import annotations

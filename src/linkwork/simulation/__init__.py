@@ -6,8 +6,9 @@
     step_arguments, arguments   the arguments of all, checked in one place
     parts, laws, torques        driving forces: arrays, compiled laws, Python functions
     plant                       the mechanism with all forces and constraints: from a state to accelerations
-    stops, guarded_stops, coupled, resistance
-                                stops at limits and dry friction of joints
+    stops, impulses, coupled, resistance
+                                stops at limits and dry friction of joints: the law of each, one search for all, joints
+                                that are coupled, and what carries the inertia
     contact_steps               a step with contacts
     penetrations                shapes that overlap at the start
     integrators, tangent        on the configuration manifold, and near one of its points
