@@ -11,7 +11,7 @@ from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.subroutine import subroutine
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.dynamics import mass_matrix
-from linkwork.engine.plans.costs import looped, within
+from linkwork.engine.plans.costs import looped
 from linkwork.errors import SingularError
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
@@ -118,7 +118,7 @@ def with_stops_in_loops(
     """
     dofs, at, nv = [joint.dof for joint in joints], [joint.coordinate for joint in joints], v.shape[0]
     units, weights, last = np.eye(nv)[dofs], _weights(model, joints), [] if before is None else [before]
-    once = moving if within("stops_inlined", len(joints) * nv) else subroutine(moving)
+    once = subroutine(moving)
 
     def text(beyond: Any, a: Any, wrenches: Any, q: Any, v: Any, dt: Any, *rest: Any) -> list[Any]:
         last, those = rest[len(given) :], rest[: len(given)]

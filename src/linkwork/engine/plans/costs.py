@@ -151,12 +151,6 @@ COSTS = {
         "steps that stops may hold by composite bodies; by articulated ones",
         "not measured: composite bodies take no longer up to there",
     ),
-    "stops_inlined": Cost(
-        160,
-        "joints with stops or friction x degrees of freedom",
-        "responses of joints in loops each in code of its own, which share what they can; by a subroutine",
-        "not measured",
-    ),
     "simulated": Cost(
         100,
         "bodies, 2.5 of them for one with stops",
