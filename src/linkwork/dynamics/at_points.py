@@ -18,13 +18,12 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms import INVERSION, REFERENCES, Algorithm
 from linkwork.algorithms.consistent_inverse import consistent_inverse, inertia_inverse
-from linkwork.algorithms.free_fall import free_fall
 from linkwork.arguments import choice
 from linkwork.batches import Given, put_into, spread
 from linkwork.compiled.arrays import is_traced, numbers
 from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given, check_finite
 from linkwork.dynamics.call import call
-from linkwork.dynamics.dynamics import forward_dynamics, gravity_torques
+from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.inversion import inverted, triples
 from linkwork.dynamics.operational import chosen
 from linkwork.engine.plans import looped
@@ -56,19 +55,19 @@ class AtPoints:
     def drift(self, q: Array, v: Array) -> Array:
         return self.asked.rows(self._whole(f"jacobian_drift/{self.reference}", q, v), -1)
 
-    def coasting(self, q: Array, v: Array) -> Array:
-        """J̇v - J M⁻¹ c: the accelerations without gravity and joint forces."""
-        free = weightless(self.asked.model)
-        a = forward_dynamics(free, q, v, np.zeros(free.nv))
+    def accelerations_under(self, model: Model, q: Array, v: Array) -> Array:
+        """J̇v - J M⁻¹ (c + g): the accelerations of a model, which may be without gravity, under no joint forces."""
+        a = forward_dynamics(model, q, v, np.zeros(model.nv))
         found = self._whole(f"frame_accelerations/{self.reference}", q, v, a)
         return self.asked.rows(found.reshape(*found.shape[:-2], 6 * found.shape[-2]), -1)
 
+    def coasting(self, q: Array, v: Array) -> Array:
+        """J̇v - J M⁻¹ c: the accelerations without gravity and joint forces."""
+        return self.accelerations_under(weightless(self.asked.model), q, v)
+
     def free_fall(self, q: Array) -> Array:
-        """-J M⁻¹ g, for the gravity torques g."""
-        if not self._one_kernel(q):
-            return -times(self.responses(q), gravity_torques(self.asked.model, q))
-        text = partial(free_fall, reference=self.reference)
-        return self.asked.rows(self._traced("free_fall", text, "stacked_twists", q), -1)
+        """-J M⁻¹ g, for the gravity torques g: the accelerations from rest."""
+        return self.accelerations_under(self.asked.model, q, np.zeros(self.asked.model.nv))
 
     def inertia_inverse(self, q: Array, by_rows: bool = False) -> Array:
         """Λ⁻¹; set ``by_rows`` if ``consistent_inverse`` follows, which uses the same rows."""
