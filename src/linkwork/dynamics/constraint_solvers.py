@@ -156,6 +156,9 @@ class JoinedSolver(Solver):
 
     advice = "Leave out what is redundant, or pass proximal=1e-6"
 
+    states: Sequence[list[int]] = ()
+    """Where its states are in a batch, if they are some of it."""
+
     def _check(self, right: Array) -> None:
         if np.isnan(right).any():
             raise no_number(self.function, self.names)
@@ -234,7 +237,8 @@ class JoinedSolver(Solver):
     def _warn(self, change: NDArray[Any], going: NDArray[np.bool_]) -> None:
         """Warn of forces that have not settled; ``change`` is relative to them."""
         worst = np.unravel_index(int(np.where(going, change, -1.0).argmax()), going.shape)
-        state = f" in state {list(map(int, worst))} of the batch" if going.ndim else ""
+        where = self.states[int(worst[0])] if self.states else list(map(int, worst))
+        state = f" in state {where} of the batch" if where else ""
         message = (
             f"{self.function}: the forces of the constraints {self.names}, some of which are nearly redundant, still "
             f"change by {change[worst]:.1g} of the largest after {_MOST_ITERATIONS} iterations{state}; pass a smaller "
