@@ -33,7 +33,7 @@ class Case(NamedTuple):
     stabilisation and proximal damping.
     """
 
-    choices: Any
+    choices: tuple[Any, ...]
     loaded: bool
     stabilised: bool
     damped: bool
@@ -47,41 +47,43 @@ class ConstrainedFunction(ABC):
     """Names and spaces; the last one, of external forces, may be left out."""
 
     @abstractmethod
-    def text(self, state: ConstrainedState, choices: Any) -> tuple[Array, ...]:
+    def text(self, state: ConstrainedState, choices: tuple[Any, ...]) -> tuple[Array, ...]:
         """The results, over arrays of floats or of traced numbers."""
 
     @abstractmethod
-    def free(self, state: ConstrainedState, choices: Any) -> tuple[Array, ...]:
+    def free(self, state: ConstrainedState, choices: tuple[Any, ...]) -> tuple[Array, ...]:
         """The results without any constraint."""
 
     @abstractmethod
-    def shapes(self, held: HeldBy, choices: Any) -> list[Shape]:
+    def shapes(self, held: HeldBy, choices: tuple[Any, ...]) -> list[Shape]:
         """The shapes of the results for one state."""
 
-    def check(self, held: HeldBy, choices: Any) -> None:
+    def check(self, held: HeldBy, choices: tuple[Any, ...]) -> None:
         """Raise an error, or warn, for a model that these choices do not suit."""
         return
 
-    def identity(self, held: HeldBy, choices: Any) -> object:
+    def identity(self, held: HeldBy, choices: tuple[Any, ...]) -> object:
         """What a kernel depends on besides its case and the constraints."""
         return ()
 
-    def joined(self, state: ConstrainedState, choices: Any) -> tuple[Array, ...]:
+    def joined(self, state: ConstrainedState, choices: tuple[Any, ...]) -> tuple[Array, ...]:
         """The results on floats."""
         return self.text(state, choices)
 
     def __call__(
-        self, held: HeldBy, choices: Any, values: Sequence[Any], out: Any, stabilisation: float | None = None,
-        proximal: float = 0.0,
+        self, held: HeldBy, choices: tuple[Any, ...], values: Sequence[Any], out: Any,
+        stabilisation: float | None = None, proximal: float = 0.0,
     ) -> Any:  # fmt: skip
         """The results for the arguments of a public function."""
-        loaded = len(values) == len(self.arguments) > 2
-        key = (self.name, choices, loaded, stabilisation, type(stabilisation), proximal, type(proximal))
+        exact = stabilisation, type(stabilisation), proximal, type(proximal)  # True and 1 + 0j also equal 1.0
+        key = (self.name, *choices, len(values), *exact)
         answer = call.recall(held.quick, key, out, *values)
         if answer is not None:
             return answer
         settings = held.settings(stabilisation, proximal)
-        case = Case(choices, loaded, stabilisation is not None, bool(settings[2]))
+        case = Case(
+            choices, "f_ext" in dict(self.arguments[: len(values)]), stabilisation is not None, bool(settings[2])
+        )
         law = held.laws.get((self.name, case))
         if law is not None:
             answer = call.serve_by(law, held.quick, key, (held.placements, settings), out, *values)

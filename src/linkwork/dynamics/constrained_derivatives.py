@@ -101,17 +101,17 @@ class _Derivatives(ConstrainedFunction):
     name = "constrained_dynamics_derivatives"
     arguments = (("q", "configuration"), ("v", "velocity"), ("tau", "velocity"), ("f_ext", "wrenches"))
 
-    def shapes(self, held: HeldBy, choices: Any) -> list[Shape]:
+    def shapes(self, held: HeldBy, choices: tuple[()]) -> list[Shape]:
         nv, k = held.model.nv, len(held.constraints)
         return [*[(nv, nv)] * 3, *[(k, 6, nv)] * 3]
 
-    def free(self, state: ConstrainedState, choices: Any) -> tuple[Array, ...]:
+    def free(self, state: ConstrainedState, choices: tuple[()]) -> tuple[Array, ...]:
         nv, q = state.held.model.nv, state.q
         free = forward_dynamics_derivatives(state.held.model, q, state.v, state.tau, state.f_ext)
         return *free, *(np.zeros((*q.shape[:-1], 0, 6, nv)) for _ in range(3))
 
     @np.errstate(all="ignore")  # the solver reports non-finite numbers
-    def text(self, state: ConstrainedState, choices: Any) -> tuple[Array, ...]:
+    def text(self, state: ConstrainedState, choices: tuple[()]) -> tuple[Array, ...]:
         model, q, v, proximal = state.held.model, state.q, state.v, state.solver.proximal
         if proximal and isinstance(state.solver, TracedSolver):
             raise TracingError(

@@ -81,7 +81,7 @@ def constrained_inverse_dynamics(
     """
     held, values = held_by(model, constraints), (q, v, a) if f_ext is None else (q, v, a, f_ext)
     mask = None if actuated is None else _mask(model, actuated)
-    forces: tuple[Array, Array] = _FORCES(held, mask, values, out)
+    forces: tuple[Array, Array] = _FORCES(held, (mask,), values, out)
     return forces
 
 
@@ -113,26 +113,30 @@ _TRUTH = np.dtype(bool)
 # The algorithm, over arrays
 
 
+Mask = tuple[bytes | None]
+"""A byte for each degree of freedom, 1 if it has a motor; None for the motors of the model."""
+
+
 class _Forces(ConstrainedFunction):
     """Joint forces and wrenches, where the degrees of freedom of a mask have motors; None for those of the model."""
 
     name = "constrained_inverse_dynamics"
     arguments = (("q", "configuration"), ("v", "velocity"), ("a", "velocity"), ("f_ext", "wrenches"))
 
-    def shapes(self, held: HeldBy, choices: bytes | None) -> list[Shape]:
+    def shapes(self, held: HeldBy, choices: Mask) -> list[Shape]:
         return [(held.model.nv,), (len(held.constraints), 6)]
 
-    def identity(self, held: HeldBy, choices: bytes | None) -> object:
-        return _idle(held.model, choices).tolist()
+    def identity(self, held: HeldBy, choices: Mask) -> object:
+        return _idle(held.model, *choices).tolist()
 
-    def free(self, state: ConstrainedState, choices: bytes | None) -> tuple[Array, ...]:
-        needed, idle, driven = _without(state, choices)
+    def free(self, state: ConstrainedState, choices: Mask) -> tuple[Array, ...]:
+        needed, idle, driven = _without(state, *choices)
         _check(state, idle, needed, needed[..., idle])
         return needed * driven, np.zeros((*needed.shape[:-1], 0, 6))
 
-    def text(self, state: ConstrainedState, choices: bytes | None) -> tuple[Array, ...]:
+    def text(self, state: ConstrainedState, choices: Mask) -> tuple[Array, ...]:
         held, q = state.held, state.q
-        needed, idle, driven = _without(state, choices)
+        needed, idle, driven = _without(state, *choices)
         model, ends = held.model, held.ends
         places, V = forward_kinematics(model, q, ends), frame_velocity(model, q, state.v, ends)
         seen = at_grips(held, places, V, state.placements)

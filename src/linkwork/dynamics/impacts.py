@@ -9,7 +9,6 @@ solve for accelerations. The impact is inelastic: catching, landing, a clutch th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -77,13 +76,13 @@ class _Impact(ConstrainedFunction):
     name = "impact"
     arguments = (("q", "configuration"), ("v", "velocity"))
 
-    def shapes(self, held: HeldBy, choices: Any) -> list[Shape]:
+    def shapes(self, held: HeldBy, choices: tuple[()]) -> list[Shape]:
         return [(held.model.nv,), (len(held.constraints), 6)]
 
-    def free(self, state: ConstrainedState, choices: Any) -> tuple[Array, ...]:
+    def free(self, state: ConstrainedState, choices: tuple[()]) -> tuple[Array, ...]:
         return state.v + 0.0, np.zeros((*state.v.shape[:-1], 0, 6))
 
-    def text(self, state: ConstrainedState, choices: Any) -> tuple[Array, ...]:
+    def text(self, state: ConstrainedState, choices: tuple[()]) -> tuple[Array, ...]:
         held, q, v = state.held, state.q, state.v
         model, ends = held.model, held.ends
         seen = at_grips(held, forward_kinematics(model, q, ends), frame_velocity(model, q, v, ends), state.placements)
