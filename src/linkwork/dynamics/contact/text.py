@@ -8,7 +8,7 @@ ground.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,7 +29,7 @@ from linkwork.dynamics.contact.newton import minimised
 from linkwork.dynamics.contact.softness import friction_row, impedance, limit_row, regularisation, spring
 from linkwork.dynamics.contact.sparse import Matrix, solved
 from linkwork.dynamics.dynamics import inverse_dynamics, mass_matrix, nonlinear_effects
-from linkwork.dynamics.held import HeldBy, at_grips, over_ends, rows_of
+from linkwork.dynamics.held import HeldBy, Rows, at_grips, over_ends, rows_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian, jacobian_drift
 from linkwork.joints import Free
 from linkwork.model.constraints import Ball
@@ -82,6 +82,18 @@ class Forces(NamedTuple):
     touches: list[Touch]
     forces: Any
     spins: list[Vec3]
+
+
+class BondRows(NamedTuple):
+    """Rows of a constraint over the motions of frames, by the index of each; their drift, unless it is that of the
+    frames; damping, the pull of the errors, and D of each row.
+    """
+
+    blocks: Rows
+    drift: Any
+    b: Scalar
+    pulls: Sequence[Scalar]
+    D: Sequence[Scalar]
 
 
 class Motion(NamedTuple):
@@ -179,8 +191,7 @@ class Text:
     def holds(self, q: Any, v: Any, places: Places, columns: Sequence[Twist], meetings: Meetings) -> Holds:
         """The rows of the problem: of touching points, joints and constraints."""
         dt = meetings.dt
-        speeds, place = numbers(v).tolist(), numbers(q).tolist()
-        _, dofs = self.of.inverse_masses
+        speeds = numbers(v).tolist()
         turning = self.turning(speeds)
         groups = []
         for number, (own, friction, members) in enumerate(self.of.groups):
@@ -189,43 +200,62 @@ class Text:
             rows = KeptRows(name, HEAD + max(1, coefficients(friction)) + len(own), points)
             self.keep(rows, members, lambda one, own=own: self._signs(one, own), places, q, meetings)  # type: ignore[misc]
             given = [*(x for k in own for x in columns[k].numbers()), *(x[k] for x in (speeds, turning) for k in own)]
-            text = partial(_cone, coefficients=coefficients(friction)) if friction else _side
+            text = partial(_in_joints, coefficients=coefficients(friction))
             width = (friction + 1) * (len(own) + 1) + 1 + coefficients(friction)
             groups.append(Group(own, friction, rows.mapped(f"{name} of joints", text, width, given)))
         holds = Holds(groups, ratio=self.contacts.friction_ratio)
-        for dof, at, bounds, softness, margin in self.of.limited:
-            row = limit_row(place[at], speeds[dof], bounds, softness, margin, dofs[dof], dt)
-            holds.limits.append(Limit(dof, *row))
-        for dof, softness, most in self.of.rough:
-            holds.frictions.append(Friction(dof, *friction_row(speeds[dof], softness, dofs[dof], dt), most))
+        self.hold_joints(holds, q, v, None, dt)
         if self.of.held is not None:
             holds.bonds += self._bonds(self.of.held, q, v, turning, dt)
         return holds
 
+    def hold_joints(self, holds: Holds, q: Any, v: Any, free: Any, dt: Scalar | None) -> None:
+        """Add the rows of limits and dry friction, over accelerations, or their change from ``free`` ones."""
+        _, masses = self.of.inverse_masses
+        place, speeds = numbers(q).tolist(), numbers(v).tolist()
+        rates = [0.0] * len(speeds) if free is None else numbers(free).tolist()
+        for dof, at, bounds, softness, margin in self.of.limited:
+            sign, wanted, D = limit_row(place[at], speeds[dof], bounds, softness, margin, masses[dof], dt)
+            holds.limits.append(Limit(dof, sign, wanted - sign * rates[dof], D))
+        for dof, softness, most in self.of.rough:
+            wanted, D = friction_row(speeds[dof], softness, masses[dof], dt)
+            holds.frictions.append(Friction(dof, wanted - rates[dof], D, most))
+
     def _bonds(self, held: HeldBy, q: Any, v: Any, turning: Sequence[Scalar], dt: Scalar | None) -> list[Bond]:
         """The rows of constraints."""
-        places, V = forward_kinematics(self.model, q, held.ends), frame_velocity(self.model, q, v, held.ends)
-        seen, J = at_grips(held, places, V, held.placements), jacobian(self.model, q, held.ends)
-        aligned = jacobian(self.model, q, held.ends, reference="local_world_aligned")
-        drifts = jacobian_drift(self.model, q, v, held.ends, reference="local_world_aligned").reshape(-1, 6)
-        rates = drifts, frame_velocity(self.model, q, v, held.ends, reference="local_world_aligned")
-        speeds, found = numbers(v).tolist(), []
+        J, speeds, found = jacobian(self.model, q, held.ends), numbers(v).tolist(), []
+        for one in self.bond_rows(held, q, v, dt):
+            rows = over_ends(held, one.blocks) @ J
+            drift = rows @ array_of(list(turning)) if one.drift is None else one.drift
+            for row, rate, pull, D in zip(
+                numbers(rows).tolist(), numbers(drift).tolist(), one.pulls, one.D, strict=False
+            ):
+                found.append(Bond(row, -(one.b * dot(row, speeds) + rate) - pull, D))
+        return found
+
+    def bond_rows(self, held: HeldBy, q: Any, v: Any, dt: Scalar | None) -> Iterator[BondRows]:
+        """The rows of each constraint over the motions of its frames."""
+        model, ends = self.model, held.ends
+        places, V = forward_kinematics(model, q, ends), frame_velocity(model, q, v, ends)
+        seen = at_grips(held, places, V, held.placements)
+        rates: Any = ()
+        if any(isinstance(each, Ball) for each in held.constraints):
+            aligned = "local_world_aligned"
+            drift = jacobian_drift(model, q, v, ends, reference=aligned).reshape(-1, 6)
+            rates = drift, frame_velocity(model, q, v, ends, reference=aligned)
         several = zip(held.constraints, held.grips, self.of.bonds, self.of.bond_masses, strict=True)
         for constraint, grips, softness, masses in several:
-            own = seen.of(grips)
+            own, missing = seen.of(grips), None
             if isinstance(constraint, Ball):
-                rows, apart, drift = self._points_together(held, grips[0], places, aligned, rates)
+                blocks, apart, missing = self._points_together(held, grips[0], places, *rates)
             else:
-                rows = over_ends(held, rows_of(held, constraint.all_rows(self.model, own), grips, seen.X)) @ J
-                apart, drift = constraint.all_errors(self.model, q, own), rows @ array_of(list(turning))
+                blocks = rows_of(held, constraint.all_rows(model, own), grips, seen.X)
+                apart = constraint.all_errors(model, q, own)
             errors = numbers(apart).tolist()
             b, k = spring(softness, dt)
             d = impedance(softness, errors[0] if len(errors) == 1 else sqrt(dot(errors, errors)))
-            each = zip(numbers(rows).tolist(), errors, numbers(drift).tolist(), masses, strict=False)
-            for row, error, rate, mass in each:
-                wanted = -(b * dot(row, speeds) + rate) - k * d * error
-                found.append(Bond(row, wanted, regularisation(d, mass)))
-        return found
+            D = [regularisation(d, mass) for mass in masses[: len(errors)]]
+            yield BondRows(blocks, missing, b, [k * d * error for error in errors], D)
 
     def keep(
         self, rows: KeptRows, members: Sequence[Contact], more: Callable[[Contact], Sequence[float]], places: Places,
@@ -254,19 +284,19 @@ class Text:
             keep_near(kept, rows, key, stiff, next(one.points for one in members if like(one) == key))
 
     def _points_together(
-        self, held: HeldBy, grip: int, places: Any, J: Any, rates: tuple[Any, Any]
-    ) -> tuple[Any, Any, Any]:
+        self, held: HeldBy, grip: int, places: Any, drift: Any, V: Any
+    ) -> tuple[dict[int, Any], Any, Any]:
         """Rows, errors and J̇v, in world axes, of two points that are held together; while they are apart, each moves
         with its own body.
         """
         a, b = held.a[grip], held.b[grip]
         point = places[b] @ held.placements[grip][:, 3]
-        arm = point[:3] - places[b][:3, 3]
-        moved = J[6 * b : 6 * b + 3] - skew(arm) @ J[6 * b + 3 : 6 * b + 6]
-        drift, V = rates
+        arm, nothing = point[:3] - places[b][:3, 3], np.zeros((3, 3))
         turning = skew(V[b][3:])
         there = drift[b][:3] + skew(drift[b][3:]) @ arm + turning @ (turning @ arm)
-        return J[6 * a : 6 * a + 3] - moved, places[a][:3, 3] - point[:3], drift[a][:3] - there
+        R, Rb = places[a][:3, :3], places[b][:3, :3]
+        blocks = {a: np.concatenate([R, nothing], axis=1), b: np.concatenate([-Rb, skew(arm) @ Rb], axis=1)}
+        return blocks, places[a][:3, 3] - point[:3], drift[a][:3] - there
 
     def _signs(self, one: Contact, dofs: Sequence[int]) -> list[float]:
         """For each degree of freedom: 1 if it moves the shape, -1 if it moves the other side, 0 if both or none."""
@@ -382,10 +412,7 @@ def _pushing(softness: Softness, ratio: float, given: Any) -> list[Any]:
     s[0] = s[0] + k * d * depth
     axes = directions[: AXES[len(mu)]]
     s += [axis.dot(lacking.angular) for axis in axes]
-    if mu:
-        sizes, _ = cone_response(Cone((), (), D, *mu), s, ratio)
-    else:
-        sizes = [where_less(s[0], 0.0, -(D * s[0]), 0.0)]
+    sizes, _ = cone_response(Cone((), (), D, *mu), s, ratio)
     parts = [direction * size for direction, size in zip(directions, sizes, strict=False)]
     force = [total(xs) for xs in zip(*(part.numbers() for part in parts), strict=True)]
     turning = [axis * size for axis, size in zip(axes, sizes[3:], strict=True)]
@@ -401,37 +428,21 @@ def _keep_where(flag: Scalar, rows: KeptRows, row: Sequence[Scalar], q: Any) -> 
     rows.keep(flag, row)
 
 
-def _cone(row: Sequence[Scalar], given: Sequence[Scalar], coefficients: int) -> list[Scalar]:
+def _in_joints(row: Sequence[Scalar], given: Sequence[Scalar], coefficients: int) -> list[Scalar]:
     """A kept row in the joints; torsional friction adds the rotation about the normal, rolling friction those about the
     tangents.
     """
-    normal, signs, b = Vec3(*row[3:6]), row[HEAD + coefficients :], row[7]
-    directions = [normal, *tangents(normal)]
-    J, wanted = _in_joints([*row[: HEAD + 1], *signs], directions, given)
-    n = len(signs)
-    spins = [Vec3(*given[6 * k + 3 : 6 * k + 6]) for k in range(n)]
-    turns = [
-        [sign * axis.dot(spin) for sign, spin in zip(signs, spins, strict=True)]
-        for axis in directions[: AXES[coefficients]]
-    ]
-    held = [-(b * dot(each, given[6 * n : 7 * n])) for each in turns]
-    return [*(x for each in (*J, *turns) for x in each), *wanted, *held, row[8], *row[HEAD : HEAD + coefficients]]
-
-
-def _side(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-    """The same without friction."""
-    J, wanted = _in_joints(row, [Vec3(*row[3:6])], given)
-    return [*J[0], *wanted, row[8]]
-
-
-def _in_joints(
-    row: Sequence[Scalar], directions: Sequence[Vec3], given: Sequence[Scalar]
-) -> tuple[list[list[Scalar]], list[Scalar]]:
-    """J of a point's motion in some directions, and their reference accelerations."""
-    point, (push, b), signs = Vec3(*row[:3]), row[6:8], row[HEAD + 1 :]
-    n = len(signs)
-    moves = [Twist(Vec3(*given[6 * k : 6 * k + 3]), Vec3(*given[6 * k + 3 : 6 * k + 6])).at(point) for k in range(n)]
+    point, normal, (push, b), signs = Vec3(*row[:3]), Vec3(*row[3:6]), row[6:8], row[HEAD + max(1, coefficients) :]
+    n, directions = len(signs), [normal, *(tangents(normal) if coefficients else ())]
+    twists = [Twist(Vec3(*given[6 * k : 6 * k + 3]), Vec3(*given[6 * k + 3 : 6 * k + 6])) for k in range(n)]
+    moves = [twist.at(point) for twist in twists]
     J = [[sign * direction.dot(move) for sign, move in zip(signs, moves, strict=True)] for direction in directions]
     speeds, turning = given[6 * n : 7 * n], given[7 * n :]
     wanted = [-(b * dot(each, speeds) + dot(each, turning)) for each in J]
-    return J, [wanted[0] + push, *wanted[1:]]
+    turns = [
+        [sign * axis.dot(twist.angular) for sign, twist in zip(signs, twists, strict=True)]
+        for axis in directions[: AXES[coefficients]]
+    ]
+    held = [-(b * dot(each, speeds)) for each in turns]
+    flat = [x for each in (*J, *turns) for x in each]
+    return [*flat, wanted[0] + push, *wanted[1:], *held, row[8], *row[HEAD : HEAD + coefficients]]
