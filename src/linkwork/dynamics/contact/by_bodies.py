@@ -15,10 +15,12 @@ from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows, LookUp, Table
 from linkwork.dynamics.arguments import as_frames
 from linkwork.dynamics.contact.articulated import Articulated, Mechanism
+from linkwork.dynamics.contact.bonds import bond_rows
 from linkwork.dynamics.contact.boxes import Touch
 from linkwork.dynamics.contact.collision import tangents
 from linkwork.dynamics.contact.costs import Bond, FrameGroup, Holds, coefficients
 from linkwork.dynamics.contact.drag import drag
+from linkwork.dynamics.contact.joint_rows import hold_joints
 from linkwork.dynamics.contact.kept import HEAD
 from linkwork.dynamics.contact.meeting import Meetings
 from linkwork.dynamics.contact.newton import minimised
@@ -112,7 +114,7 @@ class ByBodies(Text):
     def _rows(self, state: State, meetings: Meetings) -> Holds:
         """The rows of the problem, over the change of the free accelerations, and the motions of frames by it."""
         holds = Holds(self._groups(state, meetings), ratio=self.contacts.friction_ratio)
-        self.hold_joints(holds, state.q, state.v, state.free, meetings.dt)
+        hold_joints(self.of, holds, state.q, state.v, state.free, meetings.dt)
         if self.of.held is not None:
             holds.bonds += self._frame_bonds(self.of.held, state, meetings.dt)
         return holds
@@ -148,7 +150,7 @@ class ByBodies(Text):
         moved = [_flat(frame_velocity(self.model, state.q, x, held.ends)) for x in (state.v, state.rate, state.free)]
         V, A, free = ([each[k : k + 6] for k in range(0, len(each), 6)] for each in moved)
         found = []
-        for one in self.bond_rows(held, state.q, state.v, dt):
+        for one in bond_rows(self.of, self.model, state.q, state.v, dt):
             rates = A if one.drift is None else free
             for r, (pull, D) in enumerate(zip(one.pulls, one.D, strict=True)):
                 J: list[Scalar] = [0.0] * (6 * len(self.over) + 6)

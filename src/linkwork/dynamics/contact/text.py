@@ -8,7 +8,7 @@ ground.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,29 +17,29 @@ import numpy as np
 
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows
+from linkwork.dynamics.contact.bonds import bond_rows
 from linkwork.dynamics.contact.boxes import Touch
 from linkwork.dynamics.contact.collision import solid_of, tangents
-from linkwork.dynamics.contact.costs import Bond, Cone, Friction, Group, Holds, Limit, coefficients, cone_response
+from linkwork.dynamics.contact.costs import Bond, Cone, Group, Holds, coefficients, cone_response
 from linkwork.dynamics.contact.dense import Dense
 from linkwork.dynamics.contact.drag import drag
 from linkwork.dynamics.contact.implicit import differentiable
+from linkwork.dynamics.contact.joint_rows import hold_joints
 from linkwork.dynamics.contact.kept import HEAD, keep_near, like
 from linkwork.dynamics.contact.meeting import Meetings, shared
 from linkwork.dynamics.contact.newton import minimised
-from linkwork.dynamics.contact.softness import friction_row, impedance, limit_row, regularisation, spring
+from linkwork.dynamics.contact.softness import impedance, regularisation, spring
 from linkwork.dynamics.contact.sparse import Matrix, solved
 from linkwork.dynamics.dynamics import inverse_dynamics, mass_matrix, nonlinear_effects
-from linkwork.dynamics.held import HeldBy, Rows, at_grips, over_ends, rows_of
-from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian, jacobian_drift
+from linkwork.dynamics.held import HeldBy, over_ends
+from linkwork.dynamics.kinematics import forward_kinematics, jacobian
 from linkwork.joints import Free
-from linkwork.model.constraints import Ball
 from linkwork.model.contacts import Contact, Ground, Softness
 from linkwork.model.medium import Medium
 from linkwork.model.model import Model
 from linkwork.properties import cached_property
-from linkwork.spatial import Mat3, Scalar, Transform, Vec3, sqrt, total, where_less
+from linkwork.spatial import Mat3, Scalar, Transform, Vec3, total, where_less
 from linkwork.spatial.matrices import dot
-from linkwork.spatial.small_matrices import skew
 
 if TYPE_CHECKING:
     from linkwork.dynamics.contact.law import Touching
@@ -82,18 +82,6 @@ class Forces(NamedTuple):
     touches: list[Touch]
     forces: Any
     spins: list[Vec3]
-
-
-class BondRows(NamedTuple):
-    """Rows of a constraint over the motions of frames, by the index of each; their drift, unless it is that of the
-    frames; damping, the pull of the errors, and D of each row.
-    """
-
-    blocks: Rows
-    drift: Any
-    b: Scalar
-    pulls: Sequence[Scalar]
-    D: Sequence[Scalar]
 
 
 class Motion(NamedTuple):
@@ -204,27 +192,15 @@ class Text:
             width = (friction + 1) * (len(own) + 1) + 1 + coefficients(friction)
             groups.append(Group(own, friction, rows.mapped(f"{name} of joints", text, width, given)))
         holds = Holds(groups, ratio=self.contacts.friction_ratio)
-        self.hold_joints(holds, q, v, None, dt)
+        hold_joints(self.of, holds, q, v, None, dt)
         if self.of.held is not None:
             holds.bonds += self._bonds(self.of.held, q, v, turning, dt)
         return holds
 
-    def hold_joints(self, holds: Holds, q: Any, v: Any, free: Any, dt: Scalar | None) -> None:
-        """Add the rows of limits and dry friction, over accelerations, or their change from ``free`` ones."""
-        _, masses = self.of.inverse_masses
-        place, speeds = numbers(q).tolist(), numbers(v).tolist()
-        rates = [0.0] * len(speeds) if free is None else numbers(free).tolist()
-        for dof, at, bounds, softness, margin in self.of.limited:
-            sign, wanted, D = limit_row(place[at], speeds[dof], bounds, softness, margin, masses[dof], dt)
-            holds.limits.append(Limit(dof, sign, wanted - sign * rates[dof], D))
-        for dof, softness, most in self.of.rough:
-            wanted, D = friction_row(speeds[dof], softness, masses[dof], dt)
-            holds.frictions.append(Friction(dof, wanted - rates[dof], D, most))
-
     def _bonds(self, held: HeldBy, q: Any, v: Any, turning: Sequence[Scalar], dt: Scalar | None) -> list[Bond]:
         """The rows of constraints."""
         J, speeds, found = jacobian(self.model, q, held.ends), numbers(v).tolist(), []
-        for one in self.bond_rows(held, q, v, dt):
+        for one in bond_rows(self.of, self.model, q, v, dt):
             rows = over_ends(held, one.blocks) @ J
             drift = rows @ array_of(list(turning)) if one.drift is None else one.drift
             for row, rate, pull, D in zip(
@@ -232,30 +208,6 @@ class Text:
             ):
                 found.append(Bond(row, -(one.b * dot(row, speeds) + rate) - pull, D))
         return found
-
-    def bond_rows(self, held: HeldBy, q: Any, v: Any, dt: Scalar | None) -> Iterator[BondRows]:
-        """The rows of each constraint over the motions of its frames."""
-        model, ends = self.model, held.ends
-        places, V = forward_kinematics(model, q, ends), frame_velocity(model, q, v, ends)
-        seen = at_grips(held, places, V, held.placements)
-        rates: Any = ()
-        if any(isinstance(each, Ball) for each in held.constraints):
-            aligned = "local_world_aligned"
-            drift = jacobian_drift(model, q, v, ends, reference=aligned).reshape(-1, 6)
-            rates = drift, frame_velocity(model, q, v, ends, reference=aligned)
-        several = zip(held.constraints, held.grips, self.of.bonds, self.of.bond_masses, strict=True)
-        for constraint, grips, softness, masses in several:
-            own, missing = seen.of(grips), None
-            if isinstance(constraint, Ball):
-                blocks, apart, missing = self._points_together(held, grips[0], places, *rates)
-            else:
-                blocks = rows_of(held, constraint.all_rows(model, own), grips, seen.X)
-                apart = constraint.all_errors(model, q, own)
-            errors = numbers(apart).tolist()
-            b, k = spring(softness, dt)
-            d = impedance(softness, errors[0] if len(errors) == 1 else sqrt(dot(errors, errors)))
-            D = [regularisation(d, mass) for mass in masses[: len(errors)]]
-            yield BondRows(blocks, missing, b, [k * d * error for error in errors], D)
 
     def keep(
         self, rows: KeptRows, members: Sequence[Contact], more: Callable[[Contact], Sequence[float]], places: Places,
@@ -282,21 +234,6 @@ class Text:
         for key, kept in pairs.items():
             stiff = [*spring(key[2], meetings.dt), numbers(q).flat[0]]
             keep_near(kept, rows, key, stiff, next(one.points for one in members if like(one) == key))
-
-    def _points_together(
-        self, held: HeldBy, grip: int, places: Any, drift: Any, V: Any
-    ) -> tuple[dict[int, Any], Any, Any]:
-        """Rows, errors and J̇v, in world axes, of two points that are held together; while they are apart, each moves
-        with its own body.
-        """
-        a, b = held.a[grip], held.b[grip]
-        point = places[b] @ held.placements[grip][:, 3]
-        arm, nothing = point[:3] - places[b][:3, 3], np.zeros((3, 3))
-        turning = skew(V[b][3:])
-        there = drift[b][:3] + skew(drift[b][3:]) @ arm + turning @ (turning @ arm)
-        R, Rb = places[a][:3, :3], places[b][:3, :3]
-        blocks = {a: np.concatenate([R, nothing], axis=1), b: np.concatenate([-Rb, skew(arm) @ Rb], axis=1)}
-        return blocks, places[a][:3, 3] - point[:3], drift[a][:3] - there
 
     def _signs(self, one: Contact, dofs: Sequence[int]) -> list[float]:
         """For each degree of freedom: 1 if it moves the shape, -1 if it moves the other side, 0 if both or none."""
