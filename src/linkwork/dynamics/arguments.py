@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from linkwork.algorithms import ALGORITHMS
 from linkwork.arguments import Array as Array
 from linkwork.arguments import all_finite, array, is_listed, once
-from linkwork.batches import FLOAT64, Given, broadcast, spread
+from linkwork.batches import FLOAT64, Given, broadcast, leading, spread
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.engine.plans import form_of
 from linkwork.engine.spaces import SPACES
@@ -40,11 +40,9 @@ def _as_array(model: Model, name: str, space: str, value: ArrayLike, expected: t
     if type(value) is np.ndarray and value.dtype is FLOAT64 and value.shape == expected:
         return value
     given: Array = traced(numbers(value)) if is_traced(value) else array(name, value, expected)
-    if given.ndim < len(expected) or given.shape[given.ndim - len(expected) :] != expected:
-        raise ArgumentError(
-            f"{name} must have shape (..., {', '.join(map(str, expected))}) for model {model.name!r} "
-            f"({SPACES[space].describe(model)}), but has shape {given.shape}"
-        )
+    axes = given.ndim - len(expected)
+    if axes < 0 or given.shape[axes:] != expected:
+        leading(name, given, expected, f" for model {model.name!r} ({SPACES[space].describe(model)})")
     return given
 
 
@@ -71,7 +69,7 @@ def as_given(
     """
     check_model(model)
     given: list[Given | None] = []
-    leading: list[tuple[int, ...]] = []
+    axes: list[tuple[int, ...]] = []
     for (name, space), value in zip(spaces, values, strict=True):
         if value is None and space == "wrenches":
             given.append(None)
@@ -79,8 +77,8 @@ def as_given(
         shape = SPACES[space].shape(model, frames)
         found = _as_array(model, name, space, value, shape)  # type: ignore[arg-type]
         given.append((found, len(shape)))
-        leading.append(found.shape[: found.ndim - len(shape)])
-    batch = broadcast([name for name, _ in spaces], leading)
+        axes.append(found.shape[: found.ndim - len(shape)])
+    batch = broadcast([name for name, _ in spaces], axes)
     for (name, space), one in zip(spaces, given, strict=True):
         if finite and one is not None:
             check_finite(model, name, space, one[0])

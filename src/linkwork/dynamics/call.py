@@ -25,7 +25,7 @@ from linkwork.engine.plans.task import moved
 from linkwork.engine.run.entries import Entry, Serve, entries_of, serving
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, LinkworkError, excuse
-from linkwork.memory import fits_memory, not_enough_memory
+from linkwork.memory import memory_of_results
 from linkwork.model.model import Frame, Model
 
 if TYPE_CHECKING:
@@ -93,15 +93,12 @@ class _Request(NamedTuple):
         if 0 in batch:
             self._as_given(values, finite=True)
             return targets or [np.empty(shape) for shape in shapes]
-        with self._memory(prod(batch), 0.0 if targets else 8.0 * sum(map(prod, shapes))):
-            present = [(plain(*given, batch), given[1]) for given in arguments if given is not None]
-            spread_out = not batch or any(array.ndim > axes for array, axes in present)
-            answer = serve(out, *(array for array, _ in present)) if serve is not None and spread_out else None
+        of = f"{self.algorithm.name} for {prod(batch):,} state(s) of {self.model.name!r}"
+        with memory_of_results(of, 0.0 if targets else 8.0 * sum(map(prod, shapes)), _FEWER):
+            answer = None if serve is None else _served(serve, out, arguments, batch)
             if answer is not None:
                 return _listed(answer)
-            plan, results, status = self._run(arguments, present, batch, targets)
-        if plan is None or status:
-            raise self._explained(values, arguments, batch, results)
+            plan, results = self._run(values, arguments, batch, targets)
         if table is not None and form == "auto":
             keep(self.algorithm.name, plan, table, plan.form(prod(batch)), self.offsets)
         return targets or [each.reshape(shape) for each, shape in zip(results, shapes, strict=True)]
@@ -119,24 +116,13 @@ class _Request(NamedTuple):
     def _as_given(self, values: Sequence[ArrayLike | None], finite: bool) -> tuple[list[Given | None], tuple[int, ...]]:
         return as_given(self.model, self.algorithm.arguments, values, len(self.frames), finite)
 
-    @contextmanager
-    def _memory(self, states: int, needed: float) -> Iterator[None]:
-        """An error that says what memory was for, if results need so many bytes and there are not enough."""
-        asked = f"the results of {self.algorithm.name} for {states:,} state(s) of {self.model.name!r}"
-        if not fits_memory(needed):
-            raise not_enough_memory(asked, needed, _FEWER)
-        try:
-            yield
-        except MemoryError:
-            raise not_enough_memory(asked, needed, _FEWER) from None
-
     def _run(
-        self, arguments: list[Given | None], present: list[Given], batch: tuple[int, ...], targets: list[Array] | None
-    ) -> tuple[Plan | None, list[Array], int]:
-        """The plan, its results and its status; no plan if numbers do not allow one."""
+        self, values: Sequence[Any], arguments: list[Given | None], batch: tuple[int, ...], targets: list[Array] | None
+    ) -> tuple[Plan, list[Array]]:
+        """The plan and its results, or an error if one is not finite."""
         states = prod(batch)
         absent = tuple(name for name, given in zip(self._names, arguments, strict=True) if given is None)
-        rows = [rows_of(array, axes, states) for array, axes in present]
+        rows = [rows_of(plain(*given, batch), given[1], states) for given in arguments if given is not None]
         into = None if targets is None else [target.reshape(states, -1) for target in targets]
         try:
             plan = function(
@@ -144,13 +130,15 @@ class _Request(NamedTuple):
             )
             results, status = plan.run(rows, states, self.offsets, into)
         except (ZeroDivisionError, OverflowError):  # in a constant of the model, or for a single state
-            return None, [], 2
-        fast = not status and any(is_fast(rows[speed], most) for speed, most in plan.task.most)
+            raise self._explained(values, arguments, batch, []) from None
+        if status:
+            raise self._explained(values, arguments, batch, results)
+        fast = any(is_fast(rows[speed], most) for speed, most in plan.task.most)
         if fast and not _stepping.get():
             from linkwork.dynamics.high_speeds import warn_of_lost_digits
 
             warn_of_lost_digits(self.algorithm, self.model, plan, rows, results[0].reshape(states, -1), batch)
-        return plan, results, status
+        return plan, results
 
     def _explained(
         self, values: Sequence[Any], arguments: list[Given | None], batch: tuple[int, ...], results: list[Array]
@@ -162,6 +150,14 @@ class _Request(NamedTuple):
         from linkwork.dynamics.diagnosis import diagnose  # the interpreter is imported late
 
         return diagnose(self.algorithm, self.model, state, moved(self.frames, self.offsets))
+
+
+def _served(serve: Serve, out: Any, arguments: list[Given | None], batch: tuple[int, ...]) -> Any:
+    """The result by a builtin, unless it is one state for all of a batch."""
+    present = [(plain(*given, batch), given[1]) for given in arguments if given is not None]
+    if batch and all(array.ndim == axes for array, axes in present):
+        return None
+    return serve(out, *(array for array, _ in present))
 
 
 def _listed(answer: Any) -> list[Array]:
