@@ -131,6 +131,11 @@ class Asked:
         return tuple(6 * i + k for i, point in enumerate(self.points) for k in wanted[point.axes])
 
     @cached_property
+    def fixed(self) -> tuple[Array, ...]:
+        """The offsets as an argument of kernels; none if no frame is shifted."""
+        return (np.array(self.offsets),) if self.offsets else ()
+
+    @cached_property
     def mask(self) -> tuple[Array, Array]:
         """Ones for the numbers of each frame (m, 6) that are asked for, and ones for those that are not."""
         asked = np.zeros(6 * len(self.frames))

@@ -22,7 +22,7 @@ from linkwork.arguments import choice
 from linkwork.batches import Given, put_into, spread
 from linkwork.compiled.arrays import is_traced, numbers
 from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given, check_finite
-from linkwork.dynamics.call import call
+from linkwork.dynamics.call import call, kernel_at
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.inversion import inverted, triples
 from linkwork.dynamics.operational import chosen
@@ -184,7 +184,6 @@ class Answer:
     def __init__(self, question: Question, asked: Asked, method: str, reference: str) -> None:
         self.question, self.asked, self.method, self.reference = question, asked, method, reference
         self.rows = 6 * len(asked.frames) if asked.kept is None else len(asked.kept)
-        self.fixed = (np.array(asked.offsets),) if asked.offsets else ()
         self.law: CompiledFunction | None = None
         nv, rows = asked.model.nv, self.rows
         fixed = not asked.offsets or not looped(asked.model)  # code with loops takes offsets as constants alone
@@ -195,9 +194,9 @@ class Answer:
         """The array or arrays, for the arguments of a public function."""
         law = self.law
         if law is not None and not pseudo_inverse:
-            answer = law.quick(out, *values, *self.fixed)
+            answer = law.quick(out, *values, *self.asked.fixed)
             if answer is None:
-                answer = law.converted(out, *values, *self.fixed)
+                answer = law.converted(out, *values, *self.asked.fixed)
             if answer is not None:
                 return answer
         return self._checked(out, values, pseudo_inverse)
@@ -213,7 +212,7 @@ class Answer:
         if law is None or pseudo_inverse or 0 in batch:
             results = self._joined(present, batch, pseudo_inverse)
         else:
-            results, _, fine = law.attempt([*(array for array, _ in present), *self.fixed])
+            results, _, fine = law.attempt([*(array for array, _ in present), *self.asked.fixed])
             if not fine.all():  # on floats, an error says why there is no result
                 for own, other in zip(results, self._joined(present, batch), strict=True):
                     flat = own.reshape(len(fine), -1)
@@ -236,22 +235,12 @@ class Answer:
         return [tuple(sizes[letter] for letter in shape) for shape in self.question.results]
 
     def _kept_law(self) -> CompiledFunction:
-        """The kernel, shared by points that differ only in their offsets."""
-        from linkwork.compiled.law import law
+        asked, question, names = self.asked, self.question, [name for name, _ in self.question.arguments]
+        shapes = {name: SPACES[space].shape(asked.model, len(asked.frames)) for name, space in question.arguments}
 
-        asked, question = self.asked, self.question
-        model, known = asked.model, asked.model._memo.laws
-        key = (question.name, self.method, self.reference, asked.frames, asked.kept, bool(asked.offsets))
-        if key in known:
-            found: CompiledFunction = known[key]
-            return found
-        shapes = {name: SPACES[space].shape(model, len(asked.frames)) for name, space in question.arguments}
-        if asked.offsets:
-            shapes["offsets"] = (len(asked.offsets),)
-
-        def text(offsets: Any = (), **values: Any) -> Any:
-            found = self._text([values[name] for name, _ in question.arguments], numbers(offsets).tolist())
+        def text(offsets: Any, **values: Any) -> Any:
+            found = self._text([values[name] for name in names], offsets)
             return found if len(found) > 1 else found[0]
 
-        known[key] = law(question.name, text, shapes, self._result_shapes(), model, asked.frames, *key[1:3], asked.kept)
-        return known[key]
+        what = self.method, self.reference, asked.kept
+        return kernel_at(asked, question.name, text, shapes, self._result_shapes(), *what)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import prod
@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from linkwork.algorithms import ALGORITHMS, Algorithm
 from linkwork.arguments import once
 from linkwork.batches import Given, all_converted, as_out, first_not_finite, plain, rows_of, spread
-from linkwork.compiled.arrays import is_traced
-from linkwork.dynamics.arguments import Array, Frames, as_frames, as_given, check_model
+from linkwork.compiled.arrays import is_traced, numbers
+from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given, check_model
 from linkwork.engine import mode
 from linkwork.engine.code import jit
 from linkwork.engine.function import function
@@ -179,8 +179,8 @@ _stepping: ContextVar[bool] = ContextVar("stepping", default=False)
 
 def is_fast(v: Array, most: float) -> bool:
     """Whether a speed is beyond the most."""
-    numbers = once(v).ravel()
-    blocks = (numbers[k : k + _BLOCK] for k in range(0, numbers.size, _BLOCK))
+    speeds = once(v).ravel()
+    blocks = (speeds[k : k + _BLOCK] for k in range(0, speeds.size, _BLOCK))
     return any(max(float(block.max()), -float(block.min())) > most for block in blocks)
 
 
@@ -291,6 +291,27 @@ def serve_by(
         return law.converted(out, *values, *fixed)
     remember(table, choices, law.quick, fixed)
     return answer
+
+
+def kernel_at(
+    asked: Asked, name: str, text: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]],
+    results: Sequence[tuple[int, ...]], *what: object,
+) -> CompiledFunction:  # fmt: skip
+    """The kernel of ``text(offsets, **values)`` at points, shared by points that differ only in their offsets, which
+    are the last argument, ``asked.fixed``, if there are any.
+    """
+    from linkwork.compiled.law import law
+
+    known, key = asked.model._memo.laws, (name, asked.frames, bool(asked.offsets), *what)
+    if key not in known:
+
+        def whole(offsets: Any = (), **values: Any) -> Any:
+            return text(numbers(offsets).tolist(), **values)
+
+        last = {"offsets": (len(asked.offsets),)} if asked.offsets else {}
+        known[key] = law(name, whole, {**shapes, **last}, results, asked.model, asked.frames, *what)
+    found: CompiledFunction = known[key]
+    return found
 
 
 _MOST_CODES = 1000

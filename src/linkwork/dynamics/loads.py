@@ -68,9 +68,9 @@ def external_wrench(
     if answer is not None:
         return answer
     choice("reference", reference, REFERENCES)
-    law, fixed = _law(asked, reference), (np.array(asked.offsets),) if asked.offsets else ()
+    law = _law(asked, reference)
     if law is not None:
-        answer = call.serve_by(law, asked.quick, choices, fixed, out, q, *values)
+        answer = call.serve_by(law, asked.quick, choices, asked.fixed, out, q, *values)
         if answer is not None:
             return answer
     given = [_numbers(point, value) for point, value in zip(asked.points, wrenches.values(), strict=True)]
@@ -78,7 +78,7 @@ def external_wrench(
         places = forward_kinematics(model, q, asked.points or ("world",))
         found = _on_bodies(asked, asked.offsets, places, given, reference)
     else:
-        found = law(as_array(model, "q", "configuration", q), *given, *fixed)
+        found = law(as_array(model, "q", "configuration", q), *given, *asked.fixed)
     apart = {"q": q, **{f"wrench {k}": value for k, value in enumerate(wrenches.values())}}
     return found if is_traced(found) else put_into(out, found, apart=apart)
 
@@ -95,25 +95,16 @@ def _law(asked: Asked, reference: str) -> CompiledFunction | None:
 
 
 def _made(asked: Asked, reference: str) -> CompiledFunction:
-    from linkwork.compiled.law import law
+    model, axes = asked.model, [point.axes for point in asked.points]
+    shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,)}
+    shapes |= {f"wrench{k}": (6 if each == "pose" else 3,) for k, each in enumerate(axes)}
 
-    model, axes, known = asked.model, [point.axes for point in asked.points], asked.model._memo.laws
-    key = ("external_wrench", reference, asked.frames, tuple(axes), bool(asked.offsets))
-    if key not in known:
-        shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,)}
-        shapes |= {f"wrench{k}": (6 if each == "pose" else 3,) for k, each in enumerate(axes)}
-        if asked.offsets:
-            shapes["offsets"] = (len(asked.offsets),)
+    def text(offsets: Sequence[Any], q: Any, **wrenches: Any) -> Any:
+        (places,) = call.call("frame_placements", model, [q], asked.frames, offsets)
+        return _on_bodies(asked, offsets, places, list(wrenches.values()), reference)
 
-        def text(q: Any, offsets: Any = (), **wrenches: Any) -> Any:
-            moved = numbers(offsets).tolist()
-            (places,) = call.call("frame_placements", model, [q], asked.frames, moved)
-            return _on_bodies(asked, moved, places, list(wrenches.values()), reference)
-
-        results = [(len(model.bodies), 6)]
-        known[key] = law("external_wrench", text, shapes, results, model, asked.frames, reference, axes)
-    found: CompiledFunction = known[key]
-    return found
+    results = [(len(model.bodies), 6)]
+    return call.kernel_at(asked, "external_wrench", text, shapes, results, reference, tuple(axes))
 
 
 # The algorithm, over arrays
