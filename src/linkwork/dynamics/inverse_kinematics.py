@@ -220,21 +220,11 @@ class FramesToTargets(Problem):
         frames = moved(asked.frames, asked.offsets)
         following = followers(asked.model) if coupled else []
         super().__init__(asked.model, frames, [frame.body for frame in frames], groups, posture, following)
+        self.argument, self.is_compiled = ("targets", (len(frames), 4, 4)), not looped(self.model)
+        self.what = self.places, self.coordinates.followers
         self.length, self.size = self._measured()
         self._middles: dict[bool, Array] = {}
         self._equal = np.repeat((np.ones((len(frames), 2)) * (1.0, self.length)).ravel()[self.places], 3)
-
-    @property
-    def argument(self) -> tuple[str, tuple[int, ...]]:
-        return "targets", (len(self.frames), 4, 4)
-
-    @property
-    def what(self) -> tuple[object, ...]:
-        return self.places, self.coordinates.followers
-
-    @property
-    def is_compiled(self) -> bool:
-        return not looped(self.model)
 
     def residuals(self, q: Any, argument: Any) -> tuple[Any, Any]:
         """Pose errors of the frames, and J, both in the world's axes."""
