@@ -60,7 +60,8 @@ def pose_error(X: ArrayLike, X_target: ArrayLike, reference: str = "local", *, o
 def as_placements(what: str, value: Any, shape: tuple[int, ...] = (4, 4)) -> Array:
     """Placements (..., 4, 4), or an error that names what is wrong with them."""
     found = array(what, value, shape)
-    leading(what, found, shape, " (lw.placement(xyz) makes a placement of a position)" * (found.shape[-1:] == (3,)))
+    hint = "; lw.placement(xyz) makes a placement of a position" if found.shape[-1:] == (3,) else ""
+    leading(what, found, shape, hint=hint)
     apart = tuple(slice(None) if stride else slice(1) for stride in found.strides[:-2])
     once = found[apart]  # without the repetitions of a broadcast, which would take memory
     if not _are_placements(once).all():
