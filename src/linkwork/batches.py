@@ -136,7 +136,7 @@ def is_plain(value: Any) -> bool:
     return type(value) is np.ndarray and value.dtype is FLOAT64 and value.flags.c_contiguous
 
 
-def leading(name: str, array: Array, shape: tuple[int, ...], why: str = "", hint: str = "") -> tuple[int, ...]:
+def leading_axes(name: str, array: Array, shape: tuple[int, ...], why: str = "", hint: str = "") -> tuple[int, ...]:
     """The leading axes of an array that must have a shape in each state."""
     axes = array.ndim - len(shape)
     if axes < 0 or array.shape[axes:] != shape:

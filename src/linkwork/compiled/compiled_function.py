@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwork.arguments import Array, all_finite, array
-from linkwork.batches import FLOAT64, Given, all_converted, as_out, broadcast, leading, plain, rows_of
+from linkwork.batches import FLOAT64, Given, all_converted, as_out, broadcast, leading_axes, plain, rows_of
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.results import Structure, laying_flat, names_of, putting_together
 from linkwork.compiled.tracing import Shape
@@ -248,7 +248,7 @@ class CompiledFunction:
         for (key, shape), value in zip(self.shapes.items(), values, strict=True):
             plain_array = type(value) is np.ndarray and value.dtype is FLOAT64
             found: Array = value if plain_array else array(f"{key} of {self.name}", value, shape)
-            axes.append(leading(f"{key} of {self.name}", found, shape))
+            axes.append(leading_axes(f"{key} of {self.name}", found, shape))
             if finite and not all_finite(found):
                 where = tuple(int(i) for i in np.argwhere(~np.isfinite(found))[0])
                 at = f"[{', '.join(map(str, where))}]" if where else ""
@@ -348,7 +348,7 @@ class CompiledFunction:
         if len(values) != len(self._names):
             raise ArgumentError(f"{self.name} takes {len(self._names)} argument(s), not {len(values)}")
         given = [(numbers(value), shape) for value, shape in zip(values, self.shapes.values(), strict=True)]
-        axes = [leading(f"{key} of {self.name}", *each) for key, each in zip(self._names, given, strict=True)]
+        axes = [leading_axes(f"{key} of {self.name}", *each) for key, each in zip(self._names, given, strict=True)]
         batch = broadcast(self._names, axes)
         rows = [np.broadcast_to(x, (*batch, *shape)).reshape((*batch, prod(shape))) for x, shape in given]
         leaves = [np.empty((*batch, prod(shape)), dtype=object) for shape in self.result_shapes]

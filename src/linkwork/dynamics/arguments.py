@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from linkwork.algorithms import ALGORITHMS
 from linkwork.arguments import Array as Array
 from linkwork.arguments import all_finite, array, is_listed, once
-from linkwork.batches import FLOAT64, Given, broadcast, leading, spread
+from linkwork.batches import FLOAT64, Given, broadcast, leading_axes, spread
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.engine.plans import form_of
 from linkwork.engine.spaces import SPACES
@@ -42,7 +42,7 @@ def _as_array(model: Model, name: str, space: str, value: ArrayLike, expected: t
     given: Array = traced(numbers(value)) if is_traced(value) else array(name, value, expected)
     axes = given.ndim - len(expected)
     if axes < 0 or given.shape[axes:] != expected:
-        leading(name, given, expected, f" for model {model.name!r} ({SPACES[space].describe(model)})")
+        leading_axes(name, given, expected, f" for model {model.name!r} ({SPACES[space].describe(model)})")
     return given
 
 

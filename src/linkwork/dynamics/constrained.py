@@ -98,7 +98,7 @@ def constrained_dynamics(
             raise ArgumentError("time_constant is called stabilisation now; pass the new name alone")
         old_name("time_constant", "stabilisation")
         stabilisation = time_constant
-    return _solved((method, None), held_by(model, constraints), q, v, tau, f_ext, stabilisation, proximal, out)
+    return _results((method, None), held_by(model, constraints), q, v, tau, f_ext, stabilisation, proximal, out)
 
 
 def constrained_dynamics_and_reactions(
@@ -154,9 +154,9 @@ def constrained_dynamics_and_reactions(
     """
     held = held_by(model, constraints)
     if isinstance(frame, str) and frame in FRAMES:
-        return _solved((method, frame), held, q, v, tau, f_ext, stabilisation, proximal, out)
+        return _results((method, frame), held, q, v, tau, f_ext, stabilisation, proximal, out)
     is_frame(model, frame)
-    found = _solved((method, "world"), held, q, v, tau, f_ext, stabilisation, proximal, None)
+    found = _results((method, "world"), held, q, v, tau, f_ext, stabilisation, proximal, None)
     return seen_from(frame, model, q, out, *found, apart={"q": q, "v": v, "tau": tau, "f_ext": f_ext})
 
 
@@ -164,7 +164,7 @@ Way = tuple[str, str | None]
 """A method, and the frame in which reactions are expressed, or None for no reactions."""
 
 
-def _solved(
+def _results(
     way: Way, held: HeldBy, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None,
     stabilisation: float | None, proximal: float, out: Any,
 ) -> Any:  # fmt: skip
@@ -220,7 +220,7 @@ def _motion(state: ConstrainedState, frame: str | None) -> tuple[Array, ...]:
     if held.couplings is not None and frame is None:
         both = state.tau, state.f_ext, state.settings, state.solver
         return coupled_motion(held.model, held.couplings, q, v, *both)
-    sizes, known = state.solved(held.model)
+    sizes, known = state.solution(held.model)
     a, *reactions = _driven(state, loads_of(held, known.C, sizes, state.f_ext), frame)
     return a, wrenches_of(held, known.rows, sizes), *reactions
 

@@ -172,7 +172,7 @@ def _around_kernel(held: HeldBy, case: Case) -> CompiledFunction:
 
     def text(placements: Any, settings: Any, **values: Any) -> Any:
         state = ConstrainedState(held, solver, placements, settings if case.stabilised else None, *values.values())
-        q, v, known, sizes = state.q, state.v, state.seen(), state.magnitudes()
+        q, v, known, sizes = state.q, state.v, state.constraint_rows(), state.magnitudes()
         loads = loads_of(held, known.C, sizes, state.f_ext)
         a = forward_dynamics(model, q, v, state.tau, loads)
         R, mobility = force_responses(model, q, held.ends), operational_inertia_inverse(model, q, held.ends)

@@ -39,30 +39,30 @@ class ConstrainedState(NamedTuple):
     tau: Any = None
     f_ext: Any = None
 
-    def seen(self, A: Any = None) -> Seen:
+    def constraint_rows(self, A: Any = None) -> ConstraintRows:
         """The constraints in this state; their rates are accelerations if the frames' accelerations A are given."""
         model, q, ends = self.held.model, self.q, self.held.ends
         places, V = forward_kinematics(model, q, ends), frame_velocity(model, q, self.v, ends)
-        return Seen(places, V, *rows_and_rates(self.held, q, places, V, A, self.placements, self.settings))
+        return ConstraintRows(places, V, *rows_and_rates(self.held, q, places, V, A, self.placements, self.settings))
 
     def magnitudes(self, own: Model | None = None) -> Any:
         """The magnitudes (..., r) of the constraint forces; for a model with other rotor inertias, if it is given."""
         held, model = self.held, self.held.model if own is None else own
         if held.couplings is None:
-            return self.solved(model)[0]
+            return self.solution(model)[0]
         free = forward_dynamics(model, self.q, self.v, self.tau, self.f_ext)
         return coupled_sizes(model, held.couplings, self.q, self.v, free, self.settings, self.solver)[0]
 
-    def solved(self, model: Model) -> tuple[Any, Seen]:
+    def solution(self, model: Model) -> tuple[Any, ConstraintRows]:
         """The same with couplings as rows over motions of frames, like other constraints; and the constraints."""
         q, v, ends = self.q, self.v, self.held.ends
         free = forward_dynamics(model, q, v, self.tau, self.f_ext)
-        known = self.seen(frame_acceleration(model, q, v, free, ends))
+        known = self.constraint_rows(frame_acceleration(model, q, v, free, ends))
         mobility = known.C @ operational_inertia_inverse(model, q, ends) @ transposed(known.C)
         return self.solver.solve(mobility, -known.rates), known
 
 
-class Seen(NamedTuple):
+class ConstraintRows(NamedTuple):
     """The placements and velocities of the constraints' frames; the rows over their motions, together (..., r, 6m) and
     by constraint; and the rates (..., r) that are held at zero.
     """

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.constrained_state import ConstrainedState, Seen
+from linkwork.dynamics.constrained_state import ConstrainedState, ConstraintRows
 from linkwork.dynamics.constraint_solvers import Solver
 from linkwork.dynamics.constraint_variations import unit_wrenches, variations
 from linkwork.dynamics.coupled_joints import Couplings
@@ -61,7 +61,7 @@ def pulls_of(state: ConstrainedState, sizes: Array) -> Pulls:
     couplings = state.held.couplings
     if couplings is not None:
         return Pulls(times(couplings.rows.T, sizes), state.f_ext)
-    return Pulls(0.0, loads_of(state.held, state.seen().C, sizes, state.f_ext))
+    return Pulls(0.0, loads_of(state.held, state.constraint_rows().C, sizes, state.f_ext))
 
 
 def derivatives_of(state: ConstrainedState, sizes: Array, responses: Responses) -> ConstrainedDerivatives:
@@ -69,7 +69,7 @@ def derivatives_of(state: ConstrainedState, sizes: Array, responses: Responses) 
     held = state.held
     if held.couplings is not None:
         return _of_couplings(state, held.couplings, sizes, responses)
-    known = state.seen()
+    known = state.constraint_rows()
     a, *free = responses(state.tau, loads_of(held, known.C, sizes, state.f_ext))
     J = jacobian(held.model, state.q, held.ends)
     R = J @ free[2]
@@ -144,7 +144,7 @@ def _plus(some: Sequence[Array], *others: Array) -> list[Array]:
 
 
 def around_constraints(
-    state: ConstrainedState, a: Any, sizes: Any, known: Seen, R: Any, mobility: Any
+    state: ConstrainedState, a: Any, sizes: Any, known: ConstraintRows, R: Any, mobility: Any
 ) -> tuple[Around, AlongColumns]:
     """The constraints around a state. ``R`` is M⁻¹ Jᵀ transposed (..., 6m, nv), and ``mobility`` J M⁻¹ Jᵀ, of all
     frames.

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwork.algorithms import REFERENCES
 from linkwork.arguments import array, choice
-from linkwork.batches import broadcast, leading
+from linkwork.batches import broadcast, leading_axes
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array
@@ -61,7 +61,7 @@ def as_placements(what: str, value: Any, shape: tuple[int, ...] = (4, 4)) -> Arr
     """Placements (..., 4, 4), or an error that names what is wrong with them."""
     found = array(what, value, shape)
     hint = "; lw.placement(xyz) makes a placement of a position" if found.shape[-1:] == (3,) else ""
-    leading(what, found, shape, hint=hint)
+    leading_axes(what, found, shape, hint=hint)
     apart = tuple(slice(None) if stride else slice(1) for stride in found.strides[:-2])
     once = found[apart]  # without the repetitions of a broadcast, which would take memory
     if not _are_placements(once).all():

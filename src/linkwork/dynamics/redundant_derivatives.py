@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.constrained_state import ConstrainedState, Seen
+from linkwork.dynamics.constrained_state import ConstrainedState, ConstraintRows
 from linkwork.dynamics.constraint_solvers import JoinedSolver
 from linkwork.dynamics.constraint_variations import unit_wrenches, variations
 from linkwork.dynamics.derivatives import (
@@ -47,7 +47,7 @@ def of_redundant(state: ConstrainedState) -> ConstrainedDerivatives:
 
     if held.couplings is not None:  # their rows are constant
         return derivatives_of(state, sizes, responses)
-    known = state.seen()
+    known = state.constraint_rows()
     J = jacobian(model, q, held.ends)
     K = known.C @ J
     answers = mass_matrix_inverse(model, q) @ transposed(K)
@@ -55,7 +55,7 @@ def of_redundant(state: ConstrainedState) -> ConstrainedDerivatives:
     N = np.eye(sizes.shape[-1]) - inverse @ (K @ answers)
     sizes = sizes - times(N, sizes)  # if constraints conflict, the proximal iteration leaves a part along N
     found = derivatives_of(state, sizes, responses)
-    b = -state.seen(frame_acceleration(model, q, v, motions[0], held.ends)).rates
+    b = -state.constraint_rows(frame_acceleration(model, q, v, motions[0], held.ends)).rates
     along_q = partial(_rows_along_q, held, q, known, J)
     of_forces, _ = along_q(times(answers, times(inverse, sizes)), sizes)
     more, left = N @ of_forces, times(N, b)
@@ -66,7 +66,9 @@ def of_redundant(state: ConstrainedState) -> ConstrainedDerivatives:
     return found._replace(da_dq=found.da_dq + answers @ more, dw_dq=found.dw_dq + wrenches)
 
 
-def _rows_along_q(held: HeldBy, q: Array, known: Seen, J: Array, y: Array, sizes: Array) -> tuple[Array, Array]:
+def _rows_along_q(
+    held: HeldBy, q: Array, known: ConstraintRows, J: Array, y: Array, sizes: Array
+) -> tuple[Array, Array]:
     """The derivatives of K y and Kᵀ s with respect to q, for constant velocities y and force magnitudes s."""
     model, still = held.model, np.zeros_like(y)
     moving = [6 * end + row for end, body in enumerate(held.bodies) if body for row in range(6)]

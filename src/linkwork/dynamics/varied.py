@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms.step import SLOW
 from linkwork.arguments import Array, array, choice
-from linkwork.batches import leading
+from linkwork.batches import leading_axes
 from linkwork.compiled.arrays import is_traced, numbers
 from linkwork.dynamics import call
 from linkwork.dynamics.possible import check_parameters, guard, shapes_of
@@ -90,7 +90,7 @@ def _for_all(model: Model, name: str, value: Any) -> Any:
 def _array(model: Model, name: str, value: Any) -> Array:
     """A parameter as an array of its shape."""
     found = array(name, value)
-    leading(name, found, shapes_of(model)[name], f" for model {model.name!r}")
+    leading_axes(name, found, shapes_of(model)[name], f" for model {model.name!r}")
     return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import Array, array
-from linkwork.batches import leading
+from linkwork.batches import leading_axes
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape
 from linkwork.errors import ArgumentError, shown
@@ -100,7 +100,7 @@ def parameters_of(
     for k, ((key, shape), value) in enumerate(zip(own, values, strict=True)):
         called = f"{name}[{key!r}]"
         numbers = array(called, value, shape)
-        axes = leading(called, numbers, shape) or (1,)
+        axes = leading_axes(called, numbers, shape) or (1,)
         found[f"{key_of}_{k:03}"] = (called, numbers.reshape((*axes, int(np.prod(shape)))), shape)
     return found
 

@@ -96,7 +96,7 @@ def _around(held: HeldBy, arguments: Mapping[str, Shape]) -> CompiledFunction:
         driving, rotors, _ = traced_call(algorithm, model, parts, (), ())
         rotored = with_rotors(model, flat(rotors))
         state = ConstrainedState(held, solver, placements, settings, q, v, driving, f_ext)
-        sizes, known = state.magnitudes(rotored), state.seen()
+        sizes, known = state.magnitudes(rotored), state.constraint_rows()
         loads = loads_of(held, known.C, sizes, f_ext)
         a = forward_dynamics(rotored, q, v, driving, loads)
         R, mobility = force_responses(rotored, q, held.ends), operational_inertia_inverse(rotored, q, held.ends)
