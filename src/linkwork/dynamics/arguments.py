@@ -94,7 +94,7 @@ def as_batch(
 
 
 @dataclass(frozen=True)
-class Asked:
+class PointSet:
     """Frames of a model given as an argument: the named frames, the offsets that shift them (three numbers each; empty
     if there are none), and their points.
     """
@@ -158,19 +158,19 @@ class Asked:
         return (..., slice(first, last)) if last - first == len(kept) else None
 
 
-def as_frames(model: Model, frames: Frames) -> Asked:
+def as_frames(model: Model, frames: Frames) -> PointSet:
     """The frames of an argument, cached with the model."""
     try:
-        found: Asked = model._memo.frames[tuple(frames) if type(frames) is list else frames]
+        found: PointSet = model._memo.frames[tuple(frames) if type(frames) is list else frames]
         return found
     except KeyError:  # not cached
         pass
     except Exception as error:  # unhashable, not a model, or an error in an object's own hash
         excuse(error)
-    return _asked(model, frames)
+    return _new_frames(model, frames)
 
 
-def _asked(model: Model, frames: Frames) -> Asked:
+def _new_frames(model: Model, frames: Frames) -> PointSet:
     check_model(model)
     listed: Any = (frames,) if isinstance(frames, str | Point) else frames
     if not is_listed(listed):
@@ -179,12 +179,12 @@ def _asked(model: Model, frames: Frames) -> Asked:
         if not isinstance(item, str | Point):
             raise ArgumentError(f"frames must hold names or lw.Point objects, not {shown(item)}")
     known, key = model._memo.frames, tuple(listed)
-    found: Asked | None = known.get(key)
+    found: PointSet | None = known.get(key)
     if found is None:
         points = tuple(Point(item) if isinstance(item, str) else item for item in key)
         offsets = tuple(number for point in points for number in point.offset)
         named = tuple(model.frame(point.frame) for point in points)
-        found = Asked(model, named, offsets if any(offsets) else (), points)
+        found = PointSet(model, named, offsets if any(offsets) else (), points)
         if len(known) >= 1000:  # points that move from call to call
             known.clear()
         known[key] = found

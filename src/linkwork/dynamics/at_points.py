@@ -21,7 +21,7 @@ from linkwork.algorithms.consistent_inverse import consistent_inverse, inertia_i
 from linkwork.arguments import choice
 from linkwork.batches import Given, put_into, spread
 from linkwork.compiled.arrays import is_traced, numbers
-from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given, check_finite
+from linkwork.dynamics.arguments import Array, Frames, PointSet, as_frames, as_given, check_finite
 from linkwork.dynamics.call import call, kernel_at
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.inversion import inverted, triples
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 class AtPoints:
     """Points, and the quantities computed at them. Arrays have those of the six rows of each point that it asks for."""
 
-    asked: Asked
+    asked: PointSet
     method: str
     """The method for Λ⁻¹."""
     reference: str
@@ -181,7 +181,7 @@ class Answer:
         fixed: those offsets.
     """
 
-    def __init__(self, question: Question, asked: Asked, method: str, reference: str) -> None:
+    def __init__(self, question: Question, asked: PointSet, method: str, reference: str) -> None:
         self.question, self.asked, self.method, self.reference = question, asked, method, reference
         self.rows = 6 * len(asked.frames) if asked.kept is None else len(asked.kept)
         self.law: CompiledFunction | None = None

@@ -15,7 +15,7 @@ from linkwork.algorithms import ALGORITHMS, Algorithm
 from linkwork.arguments import once
 from linkwork.batches import Given, all_converted, as_out, first_not_finite, plain, rows_of, spread
 from linkwork.compiled.arrays import is_traced, numbers
-from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given, check_model
+from linkwork.dynamics.arguments import Array, Frames, PointSet, as_frames, as_given, check_model
 from linkwork.engine import mode
 from linkwork.engine.code import jit
 from linkwork.engine.function import function
@@ -294,7 +294,7 @@ def serve_by(
 
 
 def kernel_at(
-    asked: Asked, name: str, text: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]],
+    asked: PointSet, name: str, text: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]],
     results: Sequence[tuple[int, ...]], *what: object,
 ) -> CompiledFunction:  # fmt: skip
     """The kernel of ``text(offsets, **values)`` at points, shared by points that differ only in their offsets, which

@@ -31,7 +31,7 @@ def joined_motion(state: ConstrainedState, frame: str | None, method: str) -> tu
     a ``SingularError`` is raised, where constraints are redundant.
     """
     held, solver = state.held, state.solver
-    loops = asked_of(held, state.q, state.v, state.placements, state.settings)
+    loops = loop_rows(held, state.q, state.v, state.placements, state.settings)
     damped = not (isinstance(solver.proximal, float) and not solver.proximal)
 
     def found(bias: Array, compliance: Array) -> tuple[Array, Array, Array]:
@@ -54,7 +54,7 @@ def joined_motion(state: ConstrainedState, frame: str | None, method: str) -> tu
     return a, loops.wrenches(forces), *([] if frame is None else [reactions])
 
 
-class Asked(NamedTuple):
+class LoopRows(NamedTuple):
     """The constraints' conditions on the bodies they hold: six rows C (..., holds, 6, 6) for each hold and its part of
     γ (..., holds, 6); masks (holds, 6) of the conditions that are ``used`` and not used, both at the first hold of each
     constraint; and the conditions of each set of constraints.
@@ -75,7 +75,7 @@ class Asked(NamedTuple):
         return np.concatenate(found, axis=-2)[..., np.argsort(order).tolist(), :]
 
 
-def asked_of(held: HeldBy, q: Array, v: Array, placements: Array, settings: Array | None) -> Asked:
+def loop_rows(held: HeldBy, q: Array, v: Array, placements: Array, settings: Array | None) -> LoopRows:
     """The conditions in a state; the first two ``settings`` are the Baumgarte gains."""
     places, V = forward_kinematics(held.model, q, held.ends), frame_velocity(held.model, q, v, held.ends)
     sets = conditions(held, q, places, V, None, placements, settings)
@@ -98,7 +98,7 @@ def asked_of(held: HeldBy, q: Array, v: Array, placements: Array, settings: Arra
             used += [[float(k == 0 and row < count) for row in range(_ROWS)]] * len(each.numbers)
             first += [float(k == 0)] * len(each.numbers)
     shown = np.array(used)
-    return Asked(
+    return LoopRows(
         np.concatenate(C, axis=-3), np.concatenate(bias, axis=-2), shown, np.array(first)[:, None] - shown, sets
     )
 

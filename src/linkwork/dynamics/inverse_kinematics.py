@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwork.arguments import array, integer, memory_for, positive, several, switch
 from linkwork.batches import Given, broadcast, spread
 from linkwork.compiled.arrays import array_of, is_traced, numbers, traced
-from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given
+from linkwork.dynamics.arguments import Array, Frames, PointSet, as_frames, as_given
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian, neutral
 from linkwork.dynamics.pose_errors import as_placements, error_in_world, pose_error
 from linkwork.dynamics.search_coordinates import begun_within, followers, within_limits
@@ -193,7 +193,7 @@ def _traced(problem: FramesToTargets, own: list[Any], fixed: list[Array], aims: 
 # The problem
 
 
-def _problem(asked: Asked, posture: bool, coupled: bool) -> FramesToTargets:
+def _problem(asked: PointSet, posture: bool, coupled: bool) -> FramesToTargets:
     """The problem of some frames of a model, cached."""
     key = "inverse_kinematics", posture, coupled
     found: FramesToTargets | None = asked.answers.get(key)
@@ -212,7 +212,7 @@ class FramesToTargets(Problem):
 
     name = "inverse_kinematics"
 
-    def __init__(self, asked: Asked, posture: bool, coupled: bool) -> None:
+    def __init__(self, asked: PointSet, posture: bool, coupled: bool) -> None:
         self.asked = asked
         parts = {"pose": (0, 1), "position": (0,), "rotation": (1,)}
         self.places = [2 * k + part for k, point in enumerate(asked.points) for part in parts[point.axes]]

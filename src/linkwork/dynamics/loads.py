@@ -13,7 +13,7 @@ from linkwork.arguments import array, choice, memory_for
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.dynamics import call
-from linkwork.dynamics.arguments import Array, Asked, as_array, as_frames
+from linkwork.dynamics.arguments import Array, PointSet, as_array, as_frames
 from linkwork.dynamics.kinematics import forward_kinematics
 from linkwork.engine.plans.costs import looped, most
 from linkwork.errors import ArgumentError, shown
@@ -83,7 +83,7 @@ def external_wrench(
     return found if is_traced(found) else put_into(out, found, apart=apart)
 
 
-def _law(asked: Asked, reference: str) -> CompiledFunction | None:
+def _law(asked: PointSet, reference: str) -> CompiledFunction | None:
     """The kernel for wrenches at these points, whose offsets, if any, are the last argument; None for many points."""
     try:
         return asked.answers[external_wrench, reference]
@@ -94,7 +94,7 @@ def _law(asked: Asked, reference: str) -> CompiledFunction | None:
         return found
 
 
-def _made(asked: Asked, reference: str) -> CompiledFunction:
+def _made(asked: PointSet, reference: str) -> CompiledFunction:
     model, axes = asked.model, [point.axes for point in asked.points]
     shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,)}
     shapes |= {f"wrench{k}": (6 if each == "pose" else 3,) for k, each in enumerate(axes)}
@@ -110,7 +110,7 @@ def _made(asked: Asked, reference: str) -> CompiledFunction:
 # The algorithm, over arrays
 
 
-def _on_bodies(asked: Asked, offsets: Sequence[Any], places: Array, given: Sequence[Any], reference: str) -> Array:
+def _on_bodies(asked: PointSet, offsets: Sequence[Any], places: Array, given: Sequence[Any], reference: str) -> Array:
     """Wrenches on all bodies, from wrenches at points whose placements are ``places``."""
     model = asked.model
     try:
@@ -169,7 +169,7 @@ def from_frame(model: Model, q: ArrayLike, frame: str | Point, wrenches: Array) 
     return in_frame(forward_kinematics(model, q, (frame,))[..., 0, :, :], wrenches, "world")
 
 
-def _to_body(asked: Asked, k: int, offset: Sequence[Any]) -> Array:
+def _to_body(asked: PointSet, k: int, offset: Sequence[Any]) -> Array:
     """(6, 6): maps wrenches, as rows, from one of the frames, shifted by an offset, to the body that carries it."""
     place = asked.frames[k].placement * Transform(Mat3.identity(), Vec3(*(offset or (0.0, 0.0, 0.0))))
     columns = [place.to_parent(Force.from_numbers([float(i == j) for i in range(6)])).numbers() for j in range(6)]

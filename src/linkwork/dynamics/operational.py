@@ -8,7 +8,7 @@ from linkwork.algorithms import OPERATIONAL
 from linkwork.arguments import choice
 from linkwork.batches import put_into
 from linkwork.dynamics import call
-from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames
+from linkwork.dynamics.arguments import Array, Frames, PointSet, as_frames
 from linkwork.dynamics.inversion import as_damping, inverted
 from linkwork.engine.plans.costs import most
 from linkwork.errors import SingularError
@@ -143,13 +143,13 @@ def force_responses(model: Model, q: ArrayLike, frames: Frames, *, out: Array | 
     return call.every_frames("force_responses", model, frames, out, q)
 
 
-def chosen(asked: Asked, method: str) -> str:
+def chosen(asked: PointSet, method: str) -> str:
     """The method for Λ⁻¹, with "auto" resolved by its rule."""
     if method is _AUTO:
         return asked.method
     return asked.method if choice("method", method, METHODS) == _AUTO else method
 
 
-def _whole(asked: Asked) -> bool:
+def _whole(asked: PointSet) -> bool:
     """Whether Λ is computed by a single algorithm: for few points on few bodies, unless rolled code is requested."""
     return asked.specialised and 0 < len(asked.frames) <= most("inverted")

@@ -12,7 +12,7 @@ from linkwork.arguments import choice
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics import call
-from linkwork.dynamics.arguments import Array, Asked, as_frames, as_given, check_model
+from linkwork.dynamics.arguments import Array, PointSet, as_frames, as_given, check_model
 from linkwork.dynamics.light_bodies import check_inertias
 from linkwork.dynamics.loads import from_frame, in_frame
 from linkwork.engine.plans import looped
@@ -189,7 +189,7 @@ def _in_the_world(model: Model, method: str, q: Any, v: Any, third: Any, f_ext: 
     return forward_dynamics_and_reactions(model, q, v, third, f_ext, method, "world")
 
 
-def _law(asked: Asked, method: str, loaded: bool) -> CompiledFunction:
+def _law(asked: PointSet, method: str, loaded: bool) -> CompiledFunction:
     model, nv, n = asked.model, asked.model.nv, len(asked.model.bodies)
     shapes = {"q": (model.nq,), "v": (nv,), "third": (nv,), **({"f_ext": (n, 6)} if loaded else {})}
 
