@@ -219,7 +219,7 @@ class CompiledFunction:
             into = None if targets is None else [target.reshape(states, -1) for target in targets]
             found, status = plan.run(rows, states, out=into)
         if form == "auto" and not status:
-            self._serve(plan, plan.form(states))
+            self._serve(plan, "one" if states == 1 else "batch")
         return found, status
 
     # Arguments

@@ -4,16 +4,17 @@ In: a model, its contacts (``model.contacts``), a state. Out: accelerations and 
 
     public                  the user's functions
     law                     the compiled functions of a model with contacts, kept with it
-    text, by_bodies         their text over a matrix; over articulated bodies, of any number
-    meeting, collision, boxes
-                            points, distances and normals
-    kept                    the rows of those points that touch
+    text                    their text, with rows over the accelerations of joints or the motions of frames:
+    by_joints, by_bodies
+    masses                  effective inverse masses in the reference configuration
+    collision, boxes        points, distances and normals
+    meeting, kept           points of contacts, and the rows of those that touch
     bonds, joint_rows       the rows of constraints; of limits and dry friction
     softness                each row's reference acceleration and regularisation
     drag                    of a medium
     costs, line             cost functions of rows, and their search along a line
-    newton                  minimises them, for a problem that is
-    dense, sparse           a matrix, or
+    newton                  minimises them, whatever carries the inertia:
+    dense, sparse           the mass matrix
     articulated             articulated bodies
     implicit                differentiates the solution
 """

@@ -1,6 +1,7 @@
 """The contact problem over the motions of frames, for mechanisms of any number of bodies (``articulated``).
 
-Rows are those of ``text`` in other coordinates. Recursions are called as code with loops where there are many bodies.
+Rows are those of ``by_joints`` in other coordinates. Recursions are called as code with loops where there
+are many bodies.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class State(NamedTuple):
 
 
 class ByBodies(Text):
-    """``Text`` for a mechanism of any number of bodies."""
+    """The problem over the motions of frames."""
 
     def __init__(self, of: Touching) -> None:
         super().__init__(of)

@@ -48,7 +48,7 @@ def friction_rows(model: Model, contacts: Contacts) -> list[tuple[int, Softness,
 
 def hold_joints(of: Touching, holds: Holds, q: Any, v: Any, free: Any, dt: Scalar | None) -> None:
     """Add the rows of limits and dry friction, over accelerations, or their change from ``free`` ones."""
-    _, masses = of.inverse_masses
+    masses = of.masses.dofs
     place, speeds = numbers(q).tolist(), numbers(v).tolist()
     rates = [0.0] * len(speeds) if free is None else numbers(free).tolist()
     for dof, at, bounds, softness, margin in of.limited:
