@@ -15,8 +15,10 @@ The modules, in the order of the data flow:
     held                    constraints on a model, in a state
     constraint_solvers, closed_chains, coupled_joints
                             solvers for their forces
+    constrained_state       rows and forces of constraints in a state
+    constrained_call        from arguments to kernels, for the functions
     constrained, constrained_inverse, impacts
-                            dynamics with constraints
+                            of dynamics with constraints
     constraint_variations, held_derivatives, redundant_derivatives, constrained_derivatives
                             derivatives of these
     least_squares, search_coordinates, searches
