@@ -8,7 +8,7 @@ The modules, in the order of the data flow:
                             functions that are one algorithm each
     light_bodies, high_speeds, lost_digits, diagnosis
                             why a result does not exist, or has lost digits
-    at_points, inversion, task_space
+    at_points, inversion, operational_inertia, task_space
                             operational space at points
     loads, actuators        forces at points; forces of motors
     varied, possible        parameters as data, and whether they are physical

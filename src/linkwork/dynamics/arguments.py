@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms import ALGORITHMS
 from linkwork.arguments import Array as Array
 from linkwork.arguments import all_finite, array, is_listed, once
 from linkwork.batches import FLOAT64, Given, broadcast, leading_axes, spread
 from linkwork.compiled.arrays import is_traced, numbers, traced
-from linkwork.engine.plans import form_of
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, excuse, shown
 from linkwork.model.model import Frame, Model, Point
@@ -118,11 +116,6 @@ class PointSet:
         return fewest_operations(self.model, tuple(frame.body for frame in self.frames))
 
     @cached_property
-    def specialised(self) -> bool:
-        """Whether an algorithm that depends on the number of frames is compiled, for this model alone."""
-        return form_of(ALGORITHMS[f"operational_inertia/{self.method}"], self.model) == "specialised"
-
-    @cached_property
     def kept(self) -> tuple[int, ...] | None:
         """The rows, of six for each frame, that its point asks for; None if all are."""
         if all(point.axes == "pose" for point in self.points):
@@ -134,13 +127,6 @@ class PointSet:
     def fixed(self) -> tuple[Array, ...]:
         """The offsets as an argument of kernels; none if no frame is shifted."""
         return (np.array(self.offsets),) if self.offsets else ()
-
-    @cached_property
-    def mask(self) -> tuple[Array, Array]:
-        """Ones for the numbers of each frame (m, 6) that are asked for, and ones for those that are not."""
-        asked = np.zeros(6 * len(self.frames))
-        asked[slice(None) if self.kept is None else list(self.kept)] = 1.0
-        return asked.reshape(-1, 6), 1.0 - asked.reshape(-1, 6)
 
     def rows(self, result: Array, axis: int) -> Array:
         """Of six rows for each frame, those that its point asks for."""

@@ -154,12 +154,14 @@ class Question:
         text: (points, arguments...) -> arrays.
         arguments: their names and spaces.
         results: the shapes of the arrays, with "v" for the degrees of freedom and "r" for the rows of the points.
+        columns: whether its products have a column for each degree of freedom.
     """
 
     name: str
     text: Callable[..., tuple[Array, ...]]
     arguments: tuple[tuple[str, str], ...]
     results: tuple[str, ...]
+    columns: bool = True
 
     def at(self, model: Model, points: Frames, method: str, reference: str = "local") -> Answer:
         """The answer for some points, cached."""
@@ -185,7 +187,7 @@ class Answer:
         self.question, self.asked, self.method, self.reference = question, asked, method, reference
         self.rows = 6 * len(asked.frames) if asked.kept is None else len(asked.kept)
         self.law: CompiledFunction | None = None
-        nv, rows = asked.model.nv, self.rows
+        nv, rows = asked.model.nv if question.columns else 0, self.rows
         fixed = not asked.offsets or not looped(asked.model)  # code with loops takes offsets as constants alone
         if rows and fixed and within("dense_products", (nv + rows) * rows * rows):
             self.law = self._kept_law()
