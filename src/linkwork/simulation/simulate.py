@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import integer, old_name, positive, switch
+from linkwork.arguments import choice, integer, old_name, positive, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.call import stepping
 from linkwork.dynamics.constrained import METHODS
+from linkwork.dynamics.dynamics import FORWARD_METHODS
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
 from linkwork.late import LateFunction
 from linkwork.model.constraints import Constraint
@@ -29,11 +30,11 @@ from linkwork.simulation.arguments import (
     warn_of_speed,
 )
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
+from linkwork.simulation.coupled import check_within_limits
 from linkwork.simulation.integrators import Adaptive, check_integrator, integrator_of
 from linkwork.simulation.laws import Parameters, as_law, of_law, parameters_of
 from linkwork.simulation.parts import of_one_motion, step_parts
 from linkwork.simulation.record import Record
-from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.run import Run
 from linkwork.simulation.scene import Scene
 from linkwork.simulation.step import Step
@@ -185,7 +186,6 @@ def simulate(
     )  # fmt: skip
     _check_method(step, method, constraints is None)
     _warn_of_start(step, here)
-    resistance = StictionAndStops(step, here)
     parts = step_parts(
         model, effort_limits, torque is not None, tau=tau, q_target=q_target, kp=kp, v_target=v_target, kd=kd,
         damping=damping, friction=friction, springs=switch("springs", springs),
@@ -204,7 +204,7 @@ def simulate(
     bar = _bar(model, steps, progress)
     states = Record(model, steps, every, recorded, length)
     moved_by = Adaptive(model, solver, *tolerances) if integrator == "adaptive" else integrator_of(step)
-    run = Run(plant, parts, moved_by, resistance, states, steps, every, length, bar, watched)
+    run = Run(plant, parts, moved_by, states, steps, every, length, bar, watched)
     plain = method == "articulated_body" and integrator != "adaptive"
     with _ending(run), stepping():
         if plain and isinstance(load, NoneType | CompiledFunction):
@@ -234,7 +234,9 @@ def _check_method(step: Step, method: Any, by_default: bool) -> None:
     known = isinstance(method, str)
     if step.contacts is not None and (step.integrator == "adaptive" or not (known and method == "articulated_body")):
         raise ArgumentError("contacts take the default method, and no adaptive integrator")
-    if step.constraints and not (known and method in METHODS):
+    if not step.constraints:
+        choice("method", method, FORWARD_METHODS)
+    elif not (known and method in METHODS):
         hint = "; or pass constraints=(), to leave out those of the model" if by_default else ""
         raise ArgumentError(
             f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out{hint}"
@@ -242,12 +244,14 @@ def _check_method(step: Step, method: Any, by_default: bool) -> None:
 
 
 def _warn_of_start(step: Step, q: Array) -> None:
-    """Warn if the first state violates constraints, or if shapes overlap deeply in it."""
+    """An error if the first state is beyond limits; warn if it violates constraints, or if shapes overlap deeply."""
     if step.contacts is not None:
         warn_of_depth(step.model, q[None], step.contacts)
     if step.constraints:
         soft = step.contacts is not None
         warn_of_errors(step.model, q[None], step.constraints, None if soft else step.stabilisation)
+    if step.stops:
+        check_within_limits(step.model, q[None], step.constraints)
 
 
 def _bound(law: CompiledFunction, own: Sequence[Array]) -> Callable[..., Any]:

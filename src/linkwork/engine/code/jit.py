@@ -74,6 +74,10 @@ def _llvm() -> Any:
         import llvmlite.binding as llvm
     except (ImportError, OSError) as error:
         raise LinkworkError(f"no machine code: {_MISSING} ({error})") from None
+    finally:
+        if "llvmlite.binding" not in sys.modules:  # interrupted: a part of it may have its lock held
+            for name in [name for name in sys.modules if name.startswith("llvmlite.binding.")]:
+                del sys.modules[name]
     return llvm
 
 

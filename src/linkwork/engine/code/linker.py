@@ -40,6 +40,8 @@ _IN_MEMORY, _CODE, _MERGEABLE = 2, 4, 0x30
 """Flags of sections; the last is of constants that a linker may merge."""
 _RELATIVE = (2, 4)
 """Relocations: a 32-bit distance to a symbol, which may be a called function."""
+_DIRECT = (1, *_RELATIVE, 10, 11, 24)
+"""These, and other addresses and distances of a symbol."""
 _BEFORE = 8
 """How far before its target a distance may point: it is measured from the end of an instruction."""
 _JUMP = bytes.fromhex("ff2502000000 cccc")
@@ -91,6 +93,12 @@ class Object:
         others = self.sections["flags"] & ~np.uint64(_IN_MEMORY | _CODE | _MERGEABLE)
         return all(self.sections["type"][k] == _PROGRAM and not others[k] for k in self.present)
 
+    def check_targets(self) -> None:
+        """Require that what is reached by a table of addresses has a name there."""
+        named = np.array([bool(name) for name in self.names])
+        for found in self.relocations.values():
+            _require(named[found["symbol"][~np.isin(found["type"], _DIRECT)]].all())
+
     def part(self, which: int, kind: np.dtype[Any] = _BYTE) -> Any:
         """A section's content, as items of a kind."""
         start, size = int(self.sections["offset"][which]), int(self.sections["size"][which])
@@ -117,6 +125,7 @@ class Object:
     def _relocations(self, which: int) -> Any:
         section, found = self.sections[which], self.part(which, _RELOCATION)
         _require(section["link"] in self.tables and section["info"] < len(self.sections))
+        _require(not len(found) or self.sections["type"][section["info"]] not in _EMPTY)
         size = int(self.sections["size"][section["info"]])
         _require((found["offset"] <= size - 4).all() and (found["symbol"] < len(self.symbols)).all())
         meant, present = self.symbols["section"][found["symbol"]], self.sections["flags"] & _IN_MEMORY > 0
@@ -149,10 +158,14 @@ def linked(image: bytes, needed: Mapping[str, int], names: Sequence[str]) -> Lin
         Damaged: if the object cannot be linked by anyone.
         OSError: if the system gives no memory for it.
     """
+    _require(not usable() or (image.startswith(_ELF) and image[16:].startswith(_HERE)))
     if not image.startswith(_ELF):
         return None
     parts = Object(image)
-    if not usable() or not image[16:].startswith(_HERE) or not parts.tables or not parts.is_simple:
+    if not usable():
+        return None
+    parts.check_targets()
+    if not parts.tables or not parts.is_simple:
         return None
     layout = _Layout(parts)
     if not needed.keys() >= {parts.names[k] for k in layout.foreign}:
