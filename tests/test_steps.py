@@ -69,7 +69,8 @@ class Case:
     integrator: str = EULER
 
     def __str__(self) -> str:
-        return f"{'+'.join(self.options) or 'nothing'} {self.bodies}"
+        how = "" if self.integrator == EULER else ", Runge-Kutta"
+        return f"{'+'.join(self.options) or 'nothing'} {self.bodies}{how}"
 
     @property
     def model(self) -> lw.Model:
@@ -123,6 +124,17 @@ class Case:
             "constraints": self.constraints, "contacts": self.contacts,
         }  # fmt: skip
 
+    @property
+    def friction_law(self) -> str:
+        """That of rollouts: smoothed friction takes Euler's method."""
+        return "smoothed" if self.integrator == EULER else "stiction"
+
+    @property
+    def repeated(self) -> dict[str, Any]:
+        """The options as arguments of rollouts and their derivatives."""
+        own = {} if self.has("contacts") else {"friction_law": self.friction_law}
+        return {**self.given, **own, "integrator": self.integrator}
+
     def reference(self, friction: str) -> reference_step.Step:
         return reference_step.Step(
             self.model, DT, self.drive, self.has("stops"), friction if self.has("friction") else "",
@@ -137,7 +149,8 @@ class Case:
         """What is said of a step that is not supported; all else is."""
         if self.bodies <= 50:
             return ""
-        if self.has("stops") and not self.has("contacts") and caller != "simulate":
+        stuck = self.has("stops") or (self.has("friction") and self.friction_law == "stiction")
+        if stuck and not self.has("contacts") and caller != "simulate":
             return "takes joint_limits and friction_law='stiction' for up to 50 bodies"
         return ""
 
@@ -191,14 +204,21 @@ def held(model: lw.Model, ends: list[lw.Constraint], q: Array, v: Array) -> list
 
 def combinations(bodies: int, callers: int = 1, integrator: str = EULER) -> list[Any]:
     """All options and pairs of these; those that ``make test`` leaves to ``make steps`` are marked. A pair is tested
-    there by one of so many callers.
+    in the suite by one of so many callers, and by Euler's method.
     """
     found, numbers = [], itertools.count()
     for some in itertools.chain([()], *(itertools.combinations(OPTIONS, k) for k in (1, 2))):
         case = Case(some, bodies, integrator)
-        later = len(some) == 2 and next(numbers) % callers
+        other = integrator != EULER
+        later = (other or next(numbers) % callers) if len(some) == 2 else (other and bodies > 6)
         found.append(pytest.param(case, id=str(case), marks=[pytest.mark.later] if later else []))
     return found
+
+
+REPEATED = [
+    *combinations(6, 2), *combinations(60, 3), *combinations(6, integrator=RUNGE_KUTTA),
+    *combinations(60, integrator=RUNGE_KUTTA),
+]  # fmt: skip
 
 
 def refusing(case: Case, caller: str, step: Any) -> bool:
@@ -253,13 +273,13 @@ def test_a_simulation_steps_as_the_reference(case: Case, integrator: str) -> Non
 
 
 @pytest.mark.parametrize("driven", ["rollout", "law"])
-@pytest.mark.parametrize("case", [*combinations(6, 2), *combinations(60, 3)])
+@pytest.mark.parametrize("case", REPEATED)
 def test_a_rollout_steps_as_the_reference(case: Case, driven: str) -> None:
     Q, V = case.states
     drive = {"torque": case.law} if driven == "law" else case.targets
 
     def stepped() -> lw.Rollout:
-        return lw.rollout(case.model, Q, V, dt=DT, steps=2, **drive, **case.given)
+        return lw.rollout(case.model, Q, V, dt=DT, steps=2, **drive, **case.repeated)
 
     if refusing(case, "rollout", stepped):
         return
@@ -267,10 +287,11 @@ def test_a_rollout_steps_as_the_reference(case: Case, driven: str) -> None:
     for k in range(STATES):
         for step in range(2):
             q, v, after, end = (array[k, step + n] for n in (0, 1) for array in (found.q, found.v))
-            expected = case.reference("smoothed")(step * DT, q, v)
+            expected = case.reference(case.friction_law)(step * DT, q, v)
             close(end, expected[1], 1e-9, scale=1.0)
             close(after, expected[0], 1e-11, scale=1.0)
-            check_laws(case, "smoothed", q, v, end, after)
+            if case.integrator == EULER:
+                check_laws(case, "smoothed", q, v, end, after)
 
 
 @pytest.mark.parametrize("driven", ["law", "python"])
@@ -305,13 +326,13 @@ def check_energy(case: Case, path: lw.Trajectory) -> None:
     assert energy.max() <= energy[0] + slack
 
 
-@pytest.mark.filterwarnings("ignore:linearise of .* instructions")
-@pytest.mark.parametrize("case", [*combinations(6, 2), *combinations(60, 3)])
+@pytest.mark.filterwarnings("ignore:(linearise of|the trace of linearise has) .* instructions")
+@pytest.mark.parametrize("case", REPEATED)
 def test_derivatives_of_a_step_are_those_of_the_reference(case: Case) -> None:
     """Along a direction of the state and the driving forces: forward by lw.linearise, backward by pullback."""
     model, nv, (Q, V) = case.model, case.model.nv, (array[:2] for array in case.states)
     rng = np.random.default_rng(1)
-    given: dict[str, Any] = {"dt": DT, **case.targets, **case.given}
+    given: dict[str, Any] = {"dt": DT, **case.targets, **case.repeated}
     if refusing(case, "differentiate", lambda: lw.linearise(model, Q, V, np.zeros(nv), **given)):
         return
     directions, weights = rng.normal(size=(2, 3 * nv)), rng.normal(size=(2, 2 * nv))
@@ -330,7 +351,7 @@ def test_derivatives_of_a_step_are_those_of_the_reference(case: Case) -> None:
 def change(case: Case, q: Array, v: Array, direction: Array, h: float = 3e-7) -> Array:
     """The central difference of the reference along a direction of q, v and tau."""
     model, (of_q, of_v, of_tau) = case.model, np.split(direction, 3)
-    step, ends = case.reference("smoothed"), []
+    step, ends = case.reference(case.friction_law), []
     after, _ = step(0.0, q, v)
     for sign in (h, -h):
         step.drive = lambda t, q, v, sign=sign: case.drive(t, q, v) + sign * of_tau

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.dynamics.contact import newton
+from linkwork.dynamics.contact import articulated, newton
 from linkwork.simulation import resistance, stops
 from reference_step import Step
 from strategies import close
@@ -100,6 +100,26 @@ def test_contacts_that_are_not_solved_for_are_said(bodies: int, monkeypatch: pyt
     with pytest.raises(lw.LinkworkError, match=CONTACTS):
         for k in range(8):
             lw.simulate(model, q[k], v[k], 2e-3, 1e-3, contacts=touching)
+
+
+@pytest.mark.filterwarnings("ignore:the motion begins with a deep penetration")
+def test_contacts_between_many_bodies_that_are_not_solved_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Newton's method cannot tell: no row may change its zone along a direction that is none. Nor can derivatives."""
+    model, shape = chain(60, 4.5), lw.Sphere(0.31)
+    stiff = lw.Softness(impedance=(0.9999, 0.9999, 0.001, 0.5, 2.0))
+    touching = [lw.Contact(f"l{k}", shape, shape, on=f"l{k + 2}", softness=stiff) for k in range(4)]
+    rng = np.random.default_rng(1)
+    q, v = 0.02 * rng.normal(size=model.nq), rng.normal(size=model.nv)
+    monkeypatch.setattr(articulated, "MOST_GRADIENTS", 2)
+    between = r"contact forces between bodies, or beside constraints, is not solved after 2 iterations"
+    for call, error in (
+        (lambda: lw.contact_dynamics(model, q, v, 0.0 * v, touching), lw.SingularError),
+        (lambda: lw.rollout(model, q, v, dt=1e-3, steps=2, contacts=touching), lw.SimulationError),
+        (lambda: lw.simulate(model, q, v, 2e-3, 1e-3, contacts=touching), lw.LinkworkError),
+        (lambda: lw.linearise(model, q, v, dt=1e-3, contacts=touching), lw.ArgumentError),
+    ):
+        with lw.interpreted(), pytest.raises(error, match=between):
+            call()
 
 
 def test_forces_of_nearly_redundant_constraints_that_do_not_settle_are_said() -> None:
