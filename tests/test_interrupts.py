@@ -71,7 +71,8 @@ from linkwork.engine.code import jit
 def interrupted(number):
     passed = [0]
     def profile(frame, event, _):
-        here = frame.f_code.co_filename.endswith("ffi.py") and frame.f_code.co_name in ("__enter__", "__call__", "__exit__")
+        names = ("__enter__", "__call__", "__exit__")
+        here = frame.f_code.co_filename.endswith("ffi.py") and frame.f_code.co_name in names
         passed[0] += here and event in ("call", "c_return")
         if passed[0] == number:
             sys.setprofile(None)

@@ -119,19 +119,19 @@ def test_code_for_another_machine_has_its_symbols_and_needs_no_others(target: st
     assert not FUSED.search(assembly(WATCHED.sub(r"fadd \1 \2, \3", text), cpu))
 
 
-def test_the_builtins_need_functions_of_pythons_and_nothing_else(target: str) -> None:
+def test_the_builtin_needs_functions_of_pythons_and_nothing_else(target: str) -> None:
     _, name, magic = TARGETS[target]
     text = builtin.text()
     assert jit.compile_object(text, (name, "")).startswith(magic)
     exported, needed = symbols(assembly(text, (name, "")))
-    assert exported == {*builtin.NAMES} and needed - {"__chkstk"} == {*builtin.SYMBOLS}
+    assert exported == {builtin.NAME} and needed - {"__chkstk"} == {*builtin.SYMBOLS}
 
 
 def test_threads_share_memory_by_ordered_instructions_and_pause(target: str) -> None:
     triple, name, _ = TARGETS[target]
     made = assembly(mailbox.text(triple), (name, ""))
     exported, needed = symbols(made)
-    assert exported == {"serve", "claim", "offer", "leave", "join"} and not needed
+    assert exported == {"serve", "claim", "offer", "leave"} and not needed
     if spinning(triple).pause.endswith("pause()"):
         assert re.search(r"^\s+pause", made, re.MULTILINE) and "xchg" in made
     else:
@@ -161,7 +161,7 @@ def test_python_writes_nothing_that_a_helper_may_be_reading(monkeypatch: pytest.
     function = helper_threads.ctypes.CFUNCTYPE(helper_threads.ctypes.c_int64, helper_threads.ctypes.c_void_p)
     job = function(lambda _: calls.append(1) or 0)  # type: ignore[func-returns-value]
     helper.offer(helper_threads.ctypes.cast(job, helper_threads.ctypes.c_void_p).value or 0, words, 1, 8, (job,))
-    assert written == [mailbox.WORKSPACE, mailbox.ROOM, mailbox.FUNCTION, mailbox.OFFERED]
+    assert written == [mailbox.FUNCTION, mailbox.OFFERED]
     for _ in range(6000):
         if calls:
             break
@@ -341,7 +341,12 @@ def test_what_llvm_would_end_the_process_for_is_refused() -> None:
     parts, start = linker.Object(image), int.from_bytes(image[40:48], "little")
     filled = [int(parts.sections["info"][k]) for k in parts.relocations]
     symbol = int(parts.sections["offset"][parts.tables[0]])
-    places = [5, 18, symbol + 4, *(start + 64 * k + 4 for k in filled)]  # byte order, machine, symbol, types of sections
+    places = [
+        5,
+        18,
+        symbol + 4,
+        *(start + 64 * k + 4 for k in filled),
+    ]  # byte order, machine, symbol, types of sections
     for at, number in zip(places, (2, 183, 18, *[8] * len(filled)), strict=True):
         with pytest.raises(linker.Damaged):
             linker.linked(image[:at] + bytes([number]) + image[at + 1 :], damaged_code.NEEDED, damaged_code.NAMES)

@@ -168,9 +168,10 @@ def forward_dynamics(
             ``main_chain`` given, it is interpreted, which is slow); "assembly" (O(log n) steps on n processors, on
             any tree, by joining sub-chains pairwise; every body needs an inertia; beyond 50 bodies the work of one
             step is spread over lanes and threads). For study: "constraint_force_world" (the constraint force method in
-            world coordinates, with the bias force by inverse dynamics, as in its paper); "virtual_work_split" (links
-            are split until each has at most three joints) and "virtual_work_unsplit" (the inverse of the constraint
-            matrix is kept in blocks), which are never compiled.
+            world coordinates, with the bias force by inverse dynamics, as in its paper); "virtual_work_unsplit"
+            (virtual work as its paper prints it: the inverse of the constraint matrix is kept in blocks) and
+            "virtual_work_split" (the same with links split until each has at most three joints), which are never
+            compiled.
         main_chain: for the constraint force methods, the last body of the chain from the world whose joints are
             solved for together; all other bodies are side branches. The longest path if left out; the result is the
             same.

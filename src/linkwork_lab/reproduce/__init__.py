@@ -1,14 +1,15 @@
 """Experiments of the papers repeated, and questions that these left open: figures, data and a summary in one folder.
 
-Each experiment is a package with ``measure`` (returns plain data that JSON can hold), ``draw`` (figures of them),
+Each experiment is a package with ``parts`` (of its data, which JSON can hold), ``draw`` (figures of them),
 ``summarise`` (tables of them on the console) and ``tables`` (those of its page, by their places there; the table
 "claims" compares the paper's claims with the results).
 
+    parts                           data in parts: exact counts; times and errors with the commit of their code
     counting, clock                 operations and times
     steps, longest_path, schedule   parallelism: sequential steps, dependent operations, processors
     truth, rounding                 50 digits, and errors against them
     pictures, tables, markdown      figures, and tables on the console and on pages
-    operational_inertia, virtual_work, closed_chains, constraint_force
+    operational_inertia, virtual_work, closed_chains, constraint_force, accuracy
                                     the experiments
 """
 
@@ -20,13 +21,14 @@ from typing import Any, Protocol
 
 from rich.console import Console
 
-from linkwork_lab.reproduce import closed_chains, constraint_force, operational_inertia, virtual_work
+from linkwork_lab.reproduce import accuracy, closed_chains, constraint_force, operational_inertia, virtual_work
+from linkwork_lab.reproduce.parts import Parts
 
 
 class Experiment(Protocol):
     """The interface of an experiment."""
 
-    def measure(self, quick: bool, say: Callable[[str], None]) -> dict[str, Any]: ...
+    def parts(self, quick: bool, say: Callable[[str], None]) -> tuple[Any, Parts]: ...
 
     def draw(self, data: dict[str, Any], folder: Path) -> list[Path]: ...
 
@@ -40,6 +42,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "operational-inertia": operational_inertia,
     "constraint-force": constraint_force,
     "closed-chains": closed_chains,
+    "accuracy": accuracy,
 }
 """The experiments by their names on the command line."""
 

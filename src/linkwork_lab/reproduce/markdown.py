@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 METHODS = {
@@ -15,6 +15,9 @@ METHODS = {
     "articulated_body": "articulated body",
     "virtual_work": "virtual work",
     "constraint_force": "constraint force",
+    "assembly": "assembly",
+    "composite_body": "composite body",
+    "unit_vector": "unit vector",
 }
 """The names of methods on pages."""
 
@@ -34,10 +37,42 @@ def across(corner: str, columns: Sequence[Any], lines: Mapping[str, Sequence[Any
     return table([corner, *(f"{column:,}" if isinstance(column, int) else column for column in columns)], rows)
 
 
+IDLE = 0.5
+"""The load of the last minute before a measurement up to which a machine is idle."""
+
+
 def measured_on(data: Mapping[str, Any]) -> str:
-    """The machine and the version of the data."""
-    machine = data["machine"]
+    """The machine, the commit and the load of times and errors."""
+    runs: dict[str, list[str]] = {}
+    for place, stamp in data["stamps"].items():
+        runs.setdefault(_run(stamp), []).append(place)
+    told = [
+        run + (f" ({', '.join(_groups(places, data['stamps']))})" if len(runs) > 1 else "")
+        for run, places in runs.items()
+    ]
+    busy = load_of(data) > IDLE
     return (
-        f"Measured on {machine['cores']} cores of {machine['cpu']} ({machine['lanes']} lanes, load {machine['load']} "
-        f"before), commit {data['commit']}, {data['when'][:10]}; the data are in docs/data."
+        f"Times and errors were measured on {'; '.join(told)}. "
+        + ("Under such a load times may be off by half. " if busy else "The machine was otherwise idle. ")
+        + "Counts are exact, and those of the code: a test counts again. The data are in docs/data."
     )
+
+
+def _groups(places: Sequence[str], every: Iterable[str]) -> list[str]:
+    """Places, those of a whole group by its name."""
+    groups: dict[str, list[str]] = {}
+    for place in every:
+        groups.setdefault(place.split("/")[0], []).append(place)
+    return [*dict.fromkeys(p.split("/")[0] if {*groups[p.split("/")[0]]} <= {*places} else p for p in places)]
+
+
+def _run(stamp: Mapping[str, Any]) -> str:
+    return (
+        f"{stamp['cores']} cores of {stamp['cpu']}, {stamp['lanes']} lanes, load {stamp['load']} before, "
+        f"commit {stamp['commit']}, {stamp['when'][:10]}"
+    )
+
+
+def load_of(data: Mapping[str, Any]) -> float:
+    """The largest load of a machine before times of these data were measured."""
+    return max((stamp["load"] or 0.0 for stamp in data["stamps"].values()), default=0.0)

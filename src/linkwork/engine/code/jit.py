@@ -187,7 +187,7 @@ def _compile(text: str, cpu: tuple[str, str], triple: str) -> bytes:
 
 def link(image: bytes, names: list[str]) -> Code:
     """Object code linked into executable memory."""
-    needed = {**_system_symbols(), **(builtin.addresses() if names == list(builtin.NAMES) else {})}
+    needed = {**_system_symbols(), **(builtin.addresses() if names == [builtin.NAME] else {})}
     try:
         found = linker.linked(image, needed, names) or _linked(image, needed, names)
     except linker.Damaged:
