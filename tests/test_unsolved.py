@@ -163,6 +163,16 @@ def test_a_joint_that_rests_at_its_stop_up_to_rounding_is_solved_for() -> None:
     assert abs(made.v[:, :, 0]).max() < 1e-12
 
 
+@pytest.mark.parametrize(("proximal", "tilt"), [(1e-4, 1e-5), (1e-3, 3e-5), (1e-2, 1e-4), (0.1, 3e-4)])
+def test_a_slow_proximal_iteration_is_said(proximal: float, tilt: float) -> None:
+    """Its steps hardly change since there is so much left to do."""
+    model = chain(6, 3.6)
+    q = np.array([0.1, -0.2, 0.3, -0.1, 0.2, -0.3])
+    planes = [lw.PointOnPlane.at(model, q, "tip", normal=(0.0, tilt * k, 1.0)) for k in range(2)]
+    with pytest.warns(lw.LinkworkWarning, match="still change by"):
+        lw.constrained_dynamics(model, q, np.zeros(6), np.ones(6), planes, proximal=proximal)
+
+
 @pytest.mark.parametrize("bodies", [3, 60])
 def test_constraints_that_no_joint_moves_are_named(bodies: int) -> None:
     """Twice, with proximal damping, which is relative to what the constraints move: nothing."""
