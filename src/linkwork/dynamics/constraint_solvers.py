@@ -25,8 +25,8 @@ from linkwork.unsolved import is_strict
 
 _MOST_ITERATIONS = 100
 _COMPILED_ITERATIONS = 8
-_SETTLED = 1e-8
-"""The relative change of the steps, after the last iteration, from which on there is a warning."""
+_SETTLED = 1e-6
+"""The error that is left after the last iteration, relative to the largest force, from which on there is a warning."""
 _WELL_CONDITIONED = 1e-7
 """Relative to the largest diagonal entry: a smaller pivot means that the rank must be determined."""
 _REDUNDANT = 1e-11
@@ -209,8 +209,9 @@ class JoinedSolver(_Named):
         """
         batch = found[0].shape[:-1]
         difference, count, going = found, np.ones(batch), np.ones(batch, dtype=bool)
+        change = np.full(batch, np.inf)
         for _ in range(_MOST_ITERATIONS - 1):
-            following = step(found[-1])
+            earlier, following = change, step(found[-1])
             now = tuple(map(np.subtract, following, found))
             change, largest = (_largest_of_each(x, batch) for x in (now[-1] - difference[-1], following[-1]))
             difference, found = _where(going, now, difference), _where(going, following, found)
@@ -219,7 +220,8 @@ class JoinedSolver(_Named):
             if not going.any():
                 break
         else:
-            if (going & (change > _SETTLED * largest)).any():
+            shrinking = np.maximum(1.0 - change[going] / earlier[going], _REDUNDANT)
+            if (change[going] > _SETTLED * largest[going] * shrinking**2).any():  # a geometric series
                 self._warn(change / largest, going)
         return tuple(x - _along(count, x) * y for x, y in zip(found, difference, strict=True))
 

@@ -38,10 +38,12 @@ _UPPER = [
     *((i, j) for i in range(3, 6) for j in range(i, 6)),
 ]
 """The numbers of a symmetric 6×6 matrix, in the order of ``ArticulatedInertia``."""
-_EXACT, _MOST = 1e-28, 400
-"""Conjugate gradients end where the squared norm of what is left is this fraction of that at the beginning, or after so
-many iterations: Newton's next iteration corrects what is left then.
+_EXACT, MOST_GRADIENTS = 1e-28, 4000
+"""Conjugate gradients end where the squared norm of what is left is this fraction of that at the beginning. What is not
+solved after so many iterations is NaN: neither Newton's method, which may end with this step, nor derivatives would
+notice.
 """
+BETWEEN = "the problem of the contact forces between bodies, or beside constraints,"
 
 
 class Mechanism(NamedTuple):
@@ -186,7 +188,7 @@ class Articulated(NamedTuple):
             turn = new / where_less(0.0, listed(size)[0], listed(size)[0], TINY)
             way = [x + turn * y for x, y in zip(Z, way, strict=True)]
             own = [x + turn * y for x, y in zip(rest, own, strict=True)]
-            more = where_less(_EXACT * listed(first)[0], new, 1.0, 0.0)
+            more = where_less(absolute(_EXACT * listed(first)[0]), absolute(new), 1.0, 0.0)
             return [*map(array_of, (found, way, own, rest)), array_of([new])], more
 
         def solved(P: Any, q: Any, rotor: Any, K: Any, scalars: Any) -> list[Any]:
@@ -194,7 +196,8 @@ class Articulated(NamedTuple):
             D = moved(left, q, listed(rotor), listed(K))
             size = array_of([dot(left, D)])
             state = [array_of([0.0] * count), *map(array_of, (D, left, left)), size]
-            return repeat(iteration, state, [q, rotor, K, scalars, size], most=_MOST, may_stop=True)[:1]
+            given = [q, rotor, K, scalars, size]
+            return repeat(iteration, state, given, most=MOST_GRADIENTS, name=BETWEEN)[:1]
 
         given = [array_of(list(each)) for each in (P, rotor, K, self.holds.flat())]
         (found,) = subroutine(solved, symmetric=True)(given[0], q, *given[1:])

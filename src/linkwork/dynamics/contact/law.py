@@ -57,12 +57,8 @@ class Touching:
         in_medium = () if contacts.medium is None else [frame for frame, _, _ in contacts.medium.boxes]
         self.ends = tuple(dict.fromkeys((*(end for one in contacts for end in (one.frame, one.on)), *in_medium)))
         for one in contacts:
-            if self.body_of(one.frame) == self.body_of(one.on):
-                raise ArgumentError(
-                    f"the contact of {one.frame!r} is with {one.on!r}, which is on the same body; they never move apart"
-                )
-            if not self._moves(one.frame) and not self._moves(one.on):
-                raise ArgumentError(f"the contact of {one.frame!r} is with {one.on!r}, and no joint moves either")
+            if self._carrier(one.frame) == self._carrier(one.on):
+                raise ArgumentError(f"the contact of {one.frame!r} is with {one.on!r}, and no joint moves them apart")
         self.points = sum(one.points for one in contacts)
         self.begun = 0
         """The number of motions that were checked for deep initial penetration."""
@@ -75,14 +71,18 @@ class Touching:
 
     def _moves(self, frame: str) -> bool:
         """Whether any joint moves a frame."""
-        return self._moving[self.body_of(frame)]
+        return self._carrier(frame) > 0
+
+    def _carrier(self, frame: str) -> int:
+        """The last body on the path to a frame whose joint moves; 0 if none does."""
+        return self._carriers[self.body_of(frame)]
 
     @cached_property
-    def _moving(self) -> list[bool]:
-        """Whether any joint moves the world, and each body."""
-        found = [False]
-        for body in self.model.bodies:
-            found.append(found[body.parent] or body.joint.nv > 0)
+    def _carriers(self) -> list[int]:
+        """That of the world, and of each body."""
+        found = [0]
+        for number, body in enumerate(self.model.bodies, 1):
+            found.append(number if body.joint.nv else found[body.parent])
         return found
 
     def fixed_place(self, frame: str) -> Transform:
@@ -106,12 +106,12 @@ class Touching:
         """Contacts whose rows are kept together: the degrees of freedom that move them, and the number of friction rows
         of each. One group for each limb with the ground, and one for all contacts between bodies.
         """
-        moved = {one: tuple(sorted({*self.path(one.frame)} ^ {*self.path(one.on)})) for one in self.contacts}
-        limbs = {dofs for one, dofs in moved.items() if not self._pair(one)}
+        moved = [(one, tuple(sorted({*self.path(one.frame)} ^ {*self.path(one.on)}))) for one in self.contacts]
+        limbs = {dofs for one, dofs in moved if not self._pair(one)}
         longest = [dofs for dofs in limbs if not any(set(dofs) < set(other) for other in limbs)]
-        paired = tuple(sorted({dof for one, dofs in moved.items() if self._pair(one) for dof in dofs}))
+        paired = tuple(sorted({dof for one, dofs in moved if self._pair(one) for dof in dofs}))
         found: dict[tuple[tuple[int, ...], int], list[Contact]] = {}
-        for one, dofs in moved.items():
+        for one, dofs in moved:
             own = paired if self._pair(one) else min(each for each in longest if set(dofs) <= set(each))
             found.setdefault((own, one.friction_rows), []).append(one)
         return [(own, friction, members) for (own, friction), members in found.items()]

@@ -19,7 +19,7 @@ from linkwork.compiled.arrays import array_of
 from linkwork.compiled.repeating import repeat
 from linkwork.dynamics.contact.costs import FrameGroup, Group, as_cone, cone_cost
 from linkwork.dynamics.contact.line import SMOOTH, Line, listed
-from linkwork.spatial import Scalar, where_less
+from linkwork.spatial import Scalar, absolute, where_less
 
 MOST_ITERATIONS = 1000
 PROBLEM = "the problem of the contact forces"
@@ -84,8 +84,9 @@ def minimised(problem: Problem, start: Sequence[Scalar], enough: float = 0.0) ->
         else:
             exact = where_less(fall, SHORT * size, exact, 0.0)
         last = where_less(0.5, small + exact, 1.0, 0.0)
-        step = where_less(0.5, last, 1.0, step)
-        return [array_of([*(a + step * b for a, b in zip(x, p, strict=True)), fall])], where_less(0.5, last, 0.0, 1.0)
+        step = where_less(absolute(fall), math.inf, where_less(0.5, last, 1.0, step), math.nan)
+        more = where_less(absolute(fall), math.inf, where_less(0.5, last, 0.0, 1.0), 0.0)
+        return [array_of([*(a + step * b for a, b in zip(x, p, strict=True)), fall])], more
 
     (found,) = repeat(iteration, [array_of([*start, 0.0])], problem.data(), most=MOST_ITERATIONS, name=PROBLEM)
     return listed(found)[:-1]
