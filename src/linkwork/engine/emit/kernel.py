@@ -16,13 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from linkwork.engine import optimisations
 from linkwork.engine.emit.arithmetic import Arithmetic
 from linkwork.engine.emit.bitwise import each
 from linkwork.engine.emit.call_frame import Interface, listed, parameters
 from linkwork.engine.emit.calling import call
-from linkwork.engine.emit.carrying import Registers, carried
 from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
+from linkwork.engine.emit.loops import walk
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
 from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat, tables_with
 from linkwork.engine.emit.sparing import Spared, calls_of, choice, symbols
@@ -322,57 +321,7 @@ class Kernel(Arithmetic):
         self.store(self.value(x), self.element(address, self.lanes), kind, self.align)
 
     def emit_loop(self, loop: Loop) -> None:
-        tag, counter = self.block("L"), f"%v{loop.counter}"
-        first, last = (bound if isinstance(bound, int) else f"%{bound}" for bound in (loop.first, loop.last))
-        last = f"%v{loop.stop}" if loop.walk == "up" and loop.stop is not None else last
-        start = str(last if loop.walk == "down" else first) if loop.start is None else f"%v{loop.start}"
-        before, registers = self.label, self.carried(loop, tag)
-        self.jump(f"{tag}.head")
-        self.begin(f"{tag}.head")
-        self.let(f"phi i64 [ {start}, %{before} ], [ %{tag}.next, %{tag}.latch ]", counter)
-        registers.begin(before)
-        if loop.walk == "climb":
-            more = self.compare("ne", counter, "0" if loop.stop is None else f"%v{loop.stop}")
-        elif loop.start is not None and loop.stop is not None:
-            more = self.compare("slt", counter, f"%v{loop.stop}")
-        else:
-            more = self.compare("sge", counter, first) if loop.walk == "down" else self.compare("sle", counter, last)
-        self.branch(more, f"{tag}.body", f"{tag}.done")
-        self.begin(f"{tag}.body")
-        self.cases(loop, tag, registers)
-        self.begin(f"{tag}.latch")
-        registers.end()
-        if loop.successor is not None:
-            self.load(self.integer(loop.successor), "i64", name=f"%{tag}.next")
-        else:
-            self.let(f"add i64 {counter}, {-1 if loop.walk == 'down' else 1}", f"%{tag}.next")
-        self.jump(f"{tag}.head")
-        self.begin(f"{tag}.done")
-
-    def cases(self, loop: Loop, tag: str, registers: Registers) -> None:
-        """The block of an iteration, or one of several."""
-        self.handed |= registers.loads
-        if loop.kind is None:
-            number, block = loop.cases[0]
-            self.instructions(block)
-            registers.leave(number)
-            self.jump(f"{tag}.latch")
-            return
-        kind = self.load(self.element(loop.kind, 1), "i64")
-        labels = {kind: kind for kind, _ in loop.cases} | loop.same
-        targets = " ".join(f"i64 {kind}, label %{tag}.case{first}" for kind, first in labels.items())
-        registers.leave(None)
-        self.do(f"switch i64 {kind}, label %{tag}.latch [ {targets} ]")
-        for number, block in loop.cases:
-            self.begin(f"{tag}.case{number}")
-            self.instructions(block)
-            registers.leave(number)
-            self.jump(f"{tag}.latch")
-
-    def carried(self, loop: Loop, tag: str) -> Registers:
-        """The loop-carried registers of a loop: only for one state; several lanes have none to spare."""
-        alone = self.lanes == 1 and optimisations.on("carrying")
-        return Registers(self, carried(self.program, loop) if alone else None, tag)
+        walk(self, loop)
 
 
 _EMITTED: dict[str, Callable[[Kernel, int, tuple[Any, ...], Any], object]] = {
