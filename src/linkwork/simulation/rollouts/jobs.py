@@ -38,7 +38,7 @@ class Job:
         engine: the form in which it runs.
         shapes: of the parameters of a law and a cost, for one step.
         before: the number of steps already done.
-        plans: the plan of the last step, if there is one, with the arguments, the step and the form that it is for;
+        known: the plan of the last step, if there is one, with the arguments, the step and the form that it is for;
             jobs made from each other share it, in this process.
     """
 
@@ -51,10 +51,10 @@ class Job:
     engine: str
     shapes: dict[str, Shape] = field(default_factory=dict)
     before: int = 0
-    plans: list[tuple[list[str], Step, str, Plan]] = field(default_factory=list, compare=False, repr=False)
+    known: list[tuple[list[str], Step, str, Plan]] = field(default_factory=list, compare=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "plans": []}
+        return {**self.__dict__, "known": []}
 
     def __len__(self) -> int:
         return len(self.q)
@@ -157,14 +157,14 @@ class Job:
         """The plan of the step over time: that of an algorithm if it has parts alone, and otherwise traced."""
         engine = current_form() if self.engine == "auto" else self.engine  # a worker may not support machine code
         names = self._names
-        for arguments, step, form, plan in self.plans:
+        for arguments, step, form, plan in self.known:
             if step is self.step and form == engine and arguments == names:
                 return plan
         if plain(self.step):
             plan = function(self.algorithm, self.model, form=engine, over_time=True)
         else:
             plan = step_plan(self.step, self.all_shapes, engine)
-        self.plans[:] = [(names, self.step, engine, plan)]
+        self.known[:] = [(names, self.step, engine, plan)]
         return plan
 
     @property
