@@ -253,6 +253,8 @@ class Kernel(Arithmetic):
             self.let(f"getelementptr i8, ptr %v{before}, i64 0", f"%v{n}")
         self.left.add(n)
         self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.given_at(values[what.state :])}, ptr {self.rows_at})")
+        from linkwork.engine.emit.fold_kernel import FoldKernel  # which is a kernel, too
+
         program = FoldKernel(what, self.lanes, f"{symbol}.program", self.kept_inside)
         self.inner += [program.text(), fold_rows(symbol, what, self.kept)]
 
@@ -340,49 +342,3 @@ _EMITTED: dict[str, Callable[[Kernel, int, tuple[Any, ...], Any], object]] = {
     **dict.fromkeys(("call", *WITHIN), Kernel.inside),
 }
 """What is written for an instruction with a number, operands and a detail, if that is no arithmetic."""
-
-
-class FoldKernel(Kernel):
-    """Writes the program of a fold, which updates the state in place, for the lanes that have the row."""
-
-    def __init__(self, what: Fold, lanes: int, symbol: str, kept: KeptRows | None) -> None:
-        super().__init__(what.program, Interface((what.state, what.given, what.rows.width), ()), lanes, symbol, kept)
-        program = what.program
-        loads = [n for n in program.root.order if program.operations[n] == "load"]
-        self.before = {program.details[n].offset: n for n in loads if program.details[n].array == "argument0"}
-        self.loaded: set[int] = set()
-        self.mask = ""
-
-    def body(self) -> None:
-        flag = self.load(self.at("%argument2", -self.lanes), self.type, self.align)
-        self.mask = self.let(f"fcmp ogt {self.type} {flag}, {constant(0.5, self.lanes)}")
-        super().body()
-
-    def emit_load(self, n: int, address: Address) -> None:
-        if n not in self.loaded:
-            self.loaded.add(n)
-            super().emit_load(n, address)
-
-    def emit_store(self, x: Operand, address: Address) -> None:
-        old = self.before.get(address.offset)
-        if old is not None and type(x) is int and x == old:
-            return
-        target = Address("argument0", address.offset)
-        if old is None:
-            before = self.load(self.element(target, self.lanes), self.type, self.align)
-        else:
-            self.emit_load(old, target)  # before it is overwritten
-            before = f"%v{old}"
-        chosen = f"select {each('i1', self.lanes)} {self.mask}, {self.type} {self.value(x)}, {self.type} {before}"
-        self.store(self.let(chosen), self.element(target, self.lanes), self.type, self.align)
-
-    def scatter(self, row: Operand, x: Operand, cell: Cell) -> None:
-        value = self.value(x)
-        for k, place in enumerate(self.cells(row, cell._replace(array="argument0"))):
-            own, here = value, self.mask
-            if self.lanes > 1:
-                own = self.let(f"extractelement {self.type} {value}, i32 {k}")
-                here = self.let(f"extractelement {each('i1', self.lanes)} {self.mask}, i32 {k}")
-            before = self.load(place)
-            added = self.let(f"fadd double {before}, {own}")
-            self.store(self.either(here, "double", added, before), place)
