@@ -151,9 +151,7 @@ def rollout(
         chunk: trajectories per job of the executor; by default a 64th of all, but at least 64.
         out: an earlier result of the same shapes to write into and return, which saves allocating memory.
 
-    A law, a cost and constraints are part of the machine code for mechanisms of any number of bodies, contacts and
-    stops for those of up to 50. Beyond that, contacts are solved, and the law and the cost beside them called, in every
-    step for all trajectories at once; ``joint_limits`` are then rejected, except as rows of the contact problem.
+    A law, a cost, constraints, contacts and stops are part of the machine code for mechanisms of any number of bodies.
 
     Returns:
         A ``Rollout``: t (K,), q (..., K, nq), v (..., K, nv), ``cost`` (...,) if there is one, and ``trajectory(i)``,
