@@ -219,7 +219,7 @@ def test_what_is_not_called_overwritten_is_never_overwritten(name: str, monkeypa
                     array, element = self.element(detail)
                     read.append((n, array, element, self.values[n]))
 
-    monkeypatch.setattr(evaluator, "_Run", Watched)
+    monkeypatch.setattr(evaluator, "Run", Watched)
     given = dict(zip(("q", "v", "tau"), state(TREE), strict=True)) | {"f_ext": FORCE.ravel()}
     evaluated(loops, [given[argument] for argument, _ in task.algorithm.arguments])
     assert len(read) > 100

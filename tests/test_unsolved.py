@@ -127,6 +127,8 @@ def test_forces_of_nearly_redundant_constraints_that_do_not_settle_are_said() ->
     planes = [lw.PointOnPlane.at(model, q, "tip", normal=(0.0, 3e-4 * k, 1.0)) for k in range(2)]
     with pytest.warns(lw.LinkworkWarning, match=r"'tip'.* nearly redundant, still change by .* of the largest"):
         lw.constrained_dynamics(model, q, np.ones(4), np.zeros(4), planes, proximal=1e-6)
+    with pytest.warns(lw.LinkworkWarning, match=r"nearly redundant, still change by .* in state \[2\] of the batch"):
+        lw.impact(model, q, [np.zeros(4), np.zeros(4), np.ones(4)], planes, proximal=1e-6)
     with pytest.raises(lw.SingularError, match=r"constrained_dynamics: the forces of the constraints .* nearly redund"):
         lw.simulate(model, q, np.ones(4), 2e-3, 1e-3, constraints=planes, proximal=1e-6, stabilisation=0.1)
     with pytest.raises(lw.SimulationError, match=r"trajectory \[0\] .*: the proximal iteration .* nearly redundant"):

@@ -9,8 +9,8 @@ the minimum-norm solution, or the least-squares one.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,33 +38,20 @@ Found = tuple[Array, Array, Array]
 """Accelerations, reactions, and constraint forces."""
 
 
-class Solver(ABC):
-    """Solves matrix · sizes = right; the matrix is symmetric, positive definite unless constraints are redundant."""
+@dataclass(eq=False)
+class _Named:
+    """A solver for the constraints ``names``, with proximal damping, in a public function."""
 
-    def __init__(self, names: str, proximal: Any, function: str = "constrained_dynamics") -> None:
-        self.names, self.proximal, self.function = names, proximal, function
-
-    @abstractmethod
-    def solve(self, matrix: Array, right: Array) -> Array:
-        """The magnitudes of the constraint forces."""
-
-    @abstractmethod
-    def system(self, matrix: Array) -> Array:
-        """The matrix as ``columns`` takes it."""
-
-    @abstractmethod
-    def columns(self, system: Array, rights: Sequence[Array]) -> Sequence[Array]:
-        """The same for many right-hand sides, each (..., r, c), after ``solve`` was called for one."""
-
-    @abstractmethod
-    def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
-        """Accelerations, reactions and forces, by iterating ``step`` on the forces until they no longer change."""
+    names: str
+    proximal: Any
+    function: str = "constrained_dynamics"
 
 
-class TracedSolver(Solver):
+class TracedSolver(_Named):
     """By L D Lᵀ factors; non-finite results where pivots are small or the proximal iteration does not end soon."""
 
     def solve(self, matrix: Array, right: Array) -> Array:
+        """The magnitudes of the constraint forces."""
         leading, size = right.shape[:-1], right.shape[-1]
         rows = numbers(matrix).reshape(-1, size, size).tolist()
         rights = numbers(right).reshape(-1, size).tolist()
@@ -77,16 +64,18 @@ class TracedSolver(Solver):
         return traced(found.reshape((*leading, size)))
 
     def system(self, matrix: Array) -> Array:
-        """The numbers of its factors."""
+        """The matrix as ``columns`` takes it: the numbers of its factors."""
         return traced(np.array(Factor.of_matrix(numbers(matrix).tolist()).numbers(), dtype=object))
 
     def columns(self, system: Array, rights: Sequence[Array]) -> Sequence[Array]:
+        """The same for many right-hand sides, each (..., r, c), after ``solve`` was called for one."""
         joined = numbers(np.concatenate(rights, axis=-1))
         factor = Factor([], [0.0] * len(joined)).of(list(numbers(system)[:, None]))
         found = traced(np.stack(factor.solve(list(joined))))  # row by row: each number is used for all columns in turn
         return np.split(found, np.cumsum([right.shape[-1] for right in rights])[:-1], axis=-1)
 
     def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
+        """Accelerations, reactions and forces, by iterating ``step`` on the forces until they no longer change."""
         steps: list[Found] = []
         for _ in range(_COMPILED_ITERATIONS):
             before, found = found, step(found[2])
@@ -151,10 +140,13 @@ def no_number(function: str, names: str) -> SingularError:
     )
 
 
-class JoinedSolver(Solver):
+class JoinedSolver(_Named):
     """By Cholesky factors after a rank check; if damped, by the proximal iteration. For any number of states."""
 
     advice = "Leave out what is redundant, or pass proximal=1e-6"
+
+    states: Sequence[list[int]] = ()
+    """Where its states are in a batch, if they are some of it."""
 
     def _check(self, right: Array) -> None:
         if np.isnan(right).any():
@@ -236,7 +228,8 @@ class JoinedSolver(Solver):
     def _warn(self, change: NDArray[Any], going: NDArray[np.bool_]) -> None:
         """Warn of forces that have not settled; ``change`` is relative to them."""
         worst = np.unravel_index(int(np.where(going, change, -1.0).argmax()), going.shape)
-        state = f" in state {list(map(int, worst))} of the batch" if going.ndim else ""
+        where = self.states[int(worst[0])] if self.states else list(map(int, worst))
+        state = f" in state {where} of the batch" if where else ""
         message = (
             f"{self.function}: the forces of the constraints {self.names}, some of which are nearly redundant, still "
             f"change by {change[worst]:.1g} of the largest after {_MOST_ITERATIONS} iterations{state}; pass a smaller "
@@ -268,3 +261,7 @@ def _well_conditioned(matrix: Array, largest: Array) -> bool:
     except np.linalg.LinAlgError:
         return False
     return bool((pivots.min(axis=-1) ** 2 > _WELL_CONDITIONED * largest).all())
+
+
+Solver = TracedSolver | JoinedSolver
+"""Solves matrix · sizes = right; the matrix is symmetric, positive definite unless constraints are redundant."""

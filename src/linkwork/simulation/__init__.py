@@ -6,7 +6,7 @@
     step_arguments, arguments   the arguments of all, checked in one place
     parts, laws, torques        driving forces: arrays, compiled laws, Python functions
     plant                       the mechanism with all forces and constraints: from a state to accelerations
-    stops, guarded_stops, coupled, resistance
+    stops, impulses, coupled, resistance
                                 stops at limits and dry friction of joints
     contact_steps               a step with contacts
     penetrations                shapes that overlap at the start

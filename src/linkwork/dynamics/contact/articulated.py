@@ -23,15 +23,7 @@ from linkwork.compiled.kept_rows import KeptRows, Table
 from linkwork.compiled.repeating import repeat
 from linkwork.compiled.subroutine import subroutine
 from linkwork.dynamics.call import call
-from linkwork.dynamics.contact.costs import (
-    FrameGroup,
-    Holds,
-    as_cone,
-    as_side,
-    cone_response,
-    friction_cost,
-    side_cost,
-)
+from linkwork.dynamics.contact.costs import FrameGroup, Holds, as_cone, cone_response
 from linkwork.dynamics.contact.line import Line, listed
 from linkwork.dynamics.contact.newton import TINY, Direction, cheaper, with_contacts
 from linkwork.model.model import Frame, Model
@@ -122,16 +114,8 @@ class Articulated(NamedTuple):
         """The joint forces of limits and dry friction, and the rotor inertias with their impedances."""
         tau: list[Scalar] = [0.0] * len(y)
         rotor: list[Scalar] = listed(self.mechanism.model.armature)
-        for limit in self.holds.limits:
-            s = limit.sign * y[limit.dof] - limit.wanted
-            h = where_less(s, 0.0, limit.D, 0.0)
-            tau[limit.dof] = tau[limit.dof] - limit.sign * (h * s)
-            rotor[limit.dof] = rotor[limit.dof] + h
-        for one in self.holds.frictions:
-            pull = one.D * (y[one.dof] - one.wanted)
-            held = where_less(one.most, pull, one.most, where_less(pull, -one.most, -one.most, pull))
-            tau[one.dof] = tau[one.dof] - held
-            rotor[one.dof] = rotor[one.dof] + where_less(one.most, absolute(pull), 0.0, one.D)
+        for dof, slope, h in self.holds.of_joints(y):
+            tau[dof], rotor[dof] = tau[dof] - slope, rotor[dof] + h
         return tau, rotor
 
     def of_ground(self, Y: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
@@ -225,15 +209,7 @@ class Articulated(NamedTuple):
         nothing: list[Scalar] = [0.0] * len(y)
         costs: list[Scalar] = []
         for x, X, own in ((y, world, energy), (nothing, [0.0] * len(world), 0.0)):
-            cost = 0.5 * own
-            for limit in holds.limits:
-                cost = cost + side_cost(limit.sign * x[limit.dof] - limit.wanted, limit.D)
-            for one in holds.frictions:
-                cost = cost + friction_cost(x[one.dof] - one.wanted, one.D, one.most)
-            for bond in holds.bonds:
-                s = dot(bond.J, X) - bond.wanted
-                cost = cost + 0.5 * (bond.D * s * s)
-            costs.append(cost)
+            costs.append(holds.plus_cost(0.5 * own, x, X))
         points = [world, [0.0] * len(world)]
         costs = with_contacts(costs, holds.groups, points, holds.ratio)
         return cheaper([*y, *Y], [0.0] * len([*y, *Y]), costs)
@@ -246,14 +222,8 @@ Rows = Sequence[Sequence[Scalar]]
 
 def _response(group: FrameGroup, row: Sequence[Scalar], ratio: float, *inputs: Any) -> tuple[Rows, list[Scalar], Rows]:
     """J of a row, its forces, and the lower triangle of its impedance."""
-    (x,) = group.coordinates(row, *inputs)
-    if not group.friction:
-        side = as_side(row, group.n)
-        s = dot(side.J, x) - side.wanted
-        h = where_less(s, 0.0, side.D, 0.0)
-        return [side.J], [-(h * s)], [[h]]
-    own = as_cone(row, group.n, group.friction)
-    return own.J, *cone_response(own, [dot(each, x) - w for each, w in zip(own.J, own.wanted, strict=True)], ratio)
+    own, (x,) = as_cone(row, group.n, group.friction), group.coordinates(row, *inputs)
+    return own.J, *cone_response(own, own.off(x), ratio)
 
 
 def _stiff(group: FrameGroup, Y: Sequence[Scalar], ratio: float) -> tuple[FrameGroup, KeptRows]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from linkwork.compiled.arrays import array_of
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.law import law
 from linkwork.dynamics.arguments import check_model
 from linkwork.dynamics.contact.by_bodies import ByBodies
 from linkwork.dynamics.contact.by_joints import ByJoints
+from linkwork.dynamics.contact.joint_rows import friction_rows, limit_rows
 from linkwork.dynamics.contact.masses import InverseMasses, reference_configuration
 from linkwork.dynamics.contact.sparse import Sparsity
 from linkwork.dynamics.contact.text import Text
@@ -64,8 +63,8 @@ class Touching:
         self.begun = 0
         """The number of motions that were checked for deep initial penetration."""
         self._laws: dict[Any, CompiledFunction] = {}
-        self.limited = _limit_rows(model, contacts) if limits else []
-        self.rough = _friction_rows(model, contacts) if friction else []
+        self.limited = limit_rows(model, contacts) if limits else []
+        self.rough = friction_rows(model, contacts) if friction else []
 
     def body_of(self, frame: str) -> int:
         return 0 if frame == WORLD else self.model.frame(frame).body
@@ -283,31 +282,3 @@ def touching(
             more = f" and {len(listed.left_out) - 5} more" if len(listed.left_out) > 5 else ""
             warn_caller(f"contacts of model {model.name!r} leave out {'; '.join(listed.left_out[:5])}{more}")
     return found
-
-
-def _limit_rows(model: Model, contacts: Contacts) -> list[tuple[int, int, list[tuple[float, float]], Softness, float]]:
-    """The rows of joints' limits: the degree of freedom, the index in q, the sides with their signs, and how soft; both
-    sides in one row if at most one of them can be violated.
-    """
-    soft = {name: (softness, margin) for name, softness, margin in contacts.limits}
-    rows = []
-    for body, v, q in zip(model.bodies, model.v_start, model.q_start, strict=False):
-        softness, margin = soft.get(body.joint_name, (Softness(), 0.0))
-        for k in range(body.joint.nv if body.joint.nq == body.joint.nv else 0):
-            low, high = float(body.limits.lower[k]), float(body.limits.upper[k])
-            bounds = [(sign, limit) for sign, limit in ((1.0, low), (-1.0, high)) if np.isfinite(limit)]
-            apart = low + margin < high - margin
-            for sides in [bounds] if bounds and apart else [[bound] for bound in bounds]:
-                rows.append((v + k, q + k, sides, softness, margin))
-    return rows
-
-
-def _friction_rows(model: Model, contacts: Contacts) -> list[tuple[int, Softness, float]]:
-    """The rows of joints' dry friction: the degree of freedom, how soft, and the largest friction."""
-    soft = dict(contacts.friction)
-    return [
-        (start + k, soft.get(body.joint_name, Softness()), float(friction))
-        for body, start in zip(model.bodies, model.v_start, strict=False)
-        for k, friction in enumerate(body.limits.friction)
-        if friction
-    ]
