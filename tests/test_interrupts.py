@@ -13,7 +13,6 @@ import pytest
 import interrupts
 import linkwork as lw
 from linkwork.engine.code import jit, undisturbed
-from linkwork.engine.trace.tracer import Tracer
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and forks as on POSIX")
 
@@ -33,15 +32,17 @@ def test_interrupts_at_random_times_change_no_bit() -> None:
     assert not interrupts.findings(counts) and counts["interrupted"] > 4, counts
 
 
-STEPS = """
-import ctypes, sys
-from interrupts import Interrupt
-from linkwork.engine.code import cache, jit, linker, loader
+CODE = """
+from linkwork.engine.code import cache, jit, loader, undisturbed
 TEXT = "define i64 @batch(ptr %p) nounwind { ret i64 14 }"
+def linked(image):
+    return jit.Code(*jit._linked(image, {}, ["batch"])).function("batch")(0)
+"""
+STEPS = f"""{CODE}
+from interrupts import Interrupt
 def value():
     cache.clear()
-    code = loader.load("0" * 64, lambda: TEXT, jit.host(), ["batch"])
-    return code.function("batch")(0) + jit.Code(*jit._linked(image, {}, ["batch"])).function("batch")(0)
+    return loader.load("0" * 64, lambda: TEXT, jit.host(), ["batch"]).function("batch")(0) + linked(image)
 image = jit.compile_object(TEXT, jit.host())
 assert value() == 28
 for how in ("code", "llvmlite"):
@@ -65,15 +66,12 @@ def test_an_interrupt_at_each_step_of_compiling_keeping_and_linking_leaves_all_i
     assert int(run(STEPS).split()[1]) > 100
 
 
-ERRORS = """
+ERRORS = f"""{CODE}
 import inspect, sys
 import llvmlite.binding as llvm
 from llvmlite.binding import context, ffi, module, orcjit, targets
-from linkwork.engine.code import jit
-TEXT = "define i64 @batch(ptr %p) nounwind { ret i64 14 }"
 def value():
-    image = jit.compile_object(TEXT, jit.host())
-    return jit.Code(*jit._linked(image, {}, ["batch"])).function("batch")(0)
+    return linked(jit.compile_object(TEXT, jit.host()))
 value()
 left = [0]
 NEVER = ("__del__", "detach")  # what is disposed of has no other way to know it
@@ -110,11 +108,11 @@ def test_an_error_at_each_step_inside_llvmlite_leaves_llvm_in_order() -> None:
     assert int(run(ERRORS)) > 50
 
 
-WAITING = """
+WAITING = f"""
 import atexit, os, signal, sys, time
 done = []
 atexit.register(lambda: print("end", done))  # after those of linkwork
-from linkwork.engine.code import jit, undisturbed
+{CODE}
 def work():
     time.sleep(0.3)
     done.append("work")
@@ -177,17 +175,8 @@ def test_code_that_nobody_has_is_unloaded_with_the_next_link() -> None:
 
 def test_an_interrupt_in_a_loop_of_numpy_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """NumPy would go on with the next matrix of a stack, and lose the interrupt or call it a SystemError."""
-    operand = Tracer.operand
+    monkeypatch.setitem(interrupts.EVENTS, "tracer", (os.path.join("trace", "tracer.py"), 600))
     matrices, stack = np.ones((3, 2, 2)), np.ones((3, 2, 2))
     for number in range(1, 60, 6):
-        left = [number]
-
-        def interrupted(tracer: Tracer, x: object, left: list[int] = left) -> object:
-            left[0] -= 1
-            if left[0] == 0:
-                raise KeyboardInterrupt
-            return operand(tracer, x)
-
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(Tracer, "operand", interrupted)
+        with pytest.raises(KeyboardInterrupt), interrupts.Interrupt("tracer", number):
             lw.compile(lambda x: matrices @ x, x=(3, 2, 2))(stack)

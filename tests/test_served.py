@@ -6,6 +6,7 @@ import doctest
 import gc
 import inspect
 import operator
+import os
 import pickle
 import pydoc
 import sys
@@ -23,9 +24,7 @@ import pytest
 import linkwork as lw
 from linkwork.dynamics import dynamics
 from linkwork.engine.emit import python_calls
-from linkwork.engine.emit.python_calls import array_makers
 from linkwork.engine.run import entries
-from linkwork.engine.run.memory import aligned
 from linkwork.joints import Free, Prismatic, Revolute, Spherical
 from strategies import Array, random_tree, state_of
 
@@ -225,12 +224,15 @@ def test_an_out_for_fewer_states_is_refused() -> None:
                 lw.gravity_torques(MODEL, s.q, out=np.empty((*shape, 9)))
 
 
+LIBRARY = os.path.dirname(lw.__file__)
+
+
 def calls_in_python(call: Callable[[], Any]) -> list[str]:
     """The functions of the library that run while a call lasts."""
     found: list[str] = []
 
     def note(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and "linkwork" in frame.f_code.co_filename and "tests" not in frame.f_code.co_filename:
+        if event == "call" and frame.f_code.co_filename.startswith(LIBRARY):
             found.append(frame.f_code.co_name)
 
     sys.setprofile(note)
@@ -428,9 +430,7 @@ def entries_of(name: str) -> list[Any]:
     ("one", "tile", "most"), [(2e-6, 5e-6, 2), (2e-6, 1e-6, 0), (1e-6, 1.0, 7), (None, 1e-6, 1), (1e-6, None, 1)]
 )
 def test_states_are_done_alone_if_a_tile_takes_longer(one: float | None, tile: float | None, most: int) -> None:
-    from linkwork.engine.run.entries import Entry
-
-    entry = Entry([(3,)], [(3,)], np.zeros(1, np.int64), np.zeros(8, np.int64))
+    entry = entries.Entry([(3,)], [(3,)], np.zeros(1, np.int64), np.zeros(8, np.int64))
     entry._tile, entry._seconds = 8, {"one": one, "batch": tile}
     assert entry._alone() == most
 
@@ -462,7 +462,7 @@ def test_many_threads_with_their_own_arrays() -> None:
         wanted = [lw.mass_matrix(MODEL, s.q) for s in states]
 
     def work(k: int) -> None:
-        out = aligned(wanted[k].size).reshape(wanted[k].shape)
+        out = np.empty_like(wanted[k])
         for _ in range(30):
             if not np.array_equal(lw.mass_matrix(MODEL, states[k].q, out=out), wanted[k]):
                 wrong.append(k)
@@ -487,7 +487,7 @@ def test_a_method_of_other_dynamics_is_no_method() -> None:
 
 def test_results_are_made_by_numpys_own_function_or_by_numpy_empty_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where NumPy's table of functions is not as expected, arrays are made by Python: the same, but slower."""
-    assert all(array_makers())
+    assert all(python_calls.array_makers())
     monkeypatch.setattr(entries, "array_makers", lambda: (0, 0))
     called = entries.setting.__wrapped__()
     deep = [(1,) * 29, (2, *(1,) * 28)] + [(1,) * 40] * (np.lib.NumpyVersion(np.__version__) >= "2.0.0")
@@ -505,11 +505,11 @@ def test_results_are_made_by_numpys_own_function_or_by_numpy_empty_alike(monkeyp
 
 def test_a_table_of_another_numpy_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(python_calls, "_ABI", (0x03000000,))
-    array_makers.cache_clear()
-    assert array_makers() == (0, 0)
+    python_calls.array_makers.cache_clear()
+    assert python_calls.array_makers() == (0, 0)
     monkeypatch.undo()
-    array_makers.cache_clear()
-    assert all(array_makers())
+    python_calls.array_makers.cache_clear()
+    assert all(python_calls.array_makers())
 
 
 # Public functions are plain functions

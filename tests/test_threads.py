@@ -13,11 +13,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.engine.emit import mailbox
-from linkwork.engine.emit.python_calls import LIMITS
-from linkwork.engine.run import helper_threads
-from linkwork.engine.run import threads as run_threads
-from linkwork.engine.run.threads import Pace
+from linkwork.engine.emit import mailbox, python_calls
+from linkwork.engine.run import helper_threads, threads
 from linkwork.joints import Free, Revolute
 from strategies import Array, State, random_tree, state_of
 from test_served import calls_in_python, is_direct
@@ -28,9 +25,9 @@ COUNT = 4001
 @pytest.fixture
 def two(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Two threads for a batch of a few states, in pieces of one tile."""
-    monkeypatch.setattr(run_threads, "WORTH_A_THREAD", 1e-9)
-    monkeypatch.setattr(run_threads, "_PIECE", 1e-9)
-    monkeypatch.setattr(run_threads, "_LONG_ENOUGH", 0.0)
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1e-9)
+    monkeypatch.setattr(threads, "_PIECE", 1e-9)
+    monkeypatch.setattr(threads, "_LONG_ENOUGH", 0.0)
     lw.set_threads(2)
     yield
     lw.set_threads(None)
@@ -132,12 +129,12 @@ def test_threads_of_the_user_share_helpers() -> None:
     assert helper_threads.crew[0] >= 1
 
 
-def limits(pace: Pace) -> dict[str, int]:
-    return {name: int(pace.limits[index]) for index, (_, name) in enumerate(LIMITS.words)}
+def limits(pace: threads.Pace) -> dict[str, int]:
+    return {name: int(pace.limits[index]) for index, (_, name) in enumerate(python_calls.LIMITS.words)}
 
 
 def test_a_pace_is_measured() -> None:
-    pace = Pace(1e-6)
+    pace = threads.Pace(1e-6)
     assert limits(pace) == {"most": 999, "brief": 20, "share": 500, "piece": 30, "longest": 200_000}
     assert not pace.wants_threads(999) and pace.wants_threads(1000)
     pace.measured(4e-5, 4, 1)  # too short to tell of a state that takes longer
@@ -175,8 +172,8 @@ def test_a_long_batch_is_left_to_python_by_turns(monkeypatch: pytest.MonkeyPatch
     """So that it can be interrupted, on one thread and on two."""
     s = state_of(model(907), 1, (COUNT,))
     whole = lw.forward_dynamics(s.model, s.q, s.v, s.tau)
-    monkeypatch.setattr(run_threads, "UNINTERRUPTED", 1e-9)
-    monkeypatch.setattr(run_threads, "WORTH_A_THREAD", 1e-9)
+    monkeypatch.setattr(threads, "UNINTERRUPTED", 1e-9)
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1e-9)
     slowly = state_of(model(907).renamed(prefix="slowly_"), 1, (COUNT,))
     for count in (1, 2):
         lw.set_threads(count)
