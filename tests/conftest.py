@@ -125,7 +125,8 @@ code cache. They cover every area, and each form in which an algorithm runs.
 
 
 LONG = (
-    *("test_batches", "test_bits", "test_reproduce", "test_examples", "test_laws", "test_segments", "test_operational"),
+    *("test_steps", "test_contact_many_bodies", "test_examples", "test_rolled_derivatives", "test_batches"),
+    *("test_bits", "test_reproduce", "test_laws", "test_segments", "test_operational", "test_unsolved"),
     *("test_constraint_force", "test_engine", "test_isomorphic", "test_pinocchio", "test_truth", "test_virtual_work"),
     "test_errors",
 )
