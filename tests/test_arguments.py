@@ -232,6 +232,9 @@ AS_NAME: dict[str, Callable[[Any], Any]] = {
     "fixed_joints": lambda x: lw.load("none.urdf", fixed_joints=x),
     "diverged": lambda x: lw.rollout(ARM, *NOW, dt=0.01, steps=1, diverged=x),
     "integrator": lambda x: lw.simulate(ARM, *NOW, 0.1, 0.1, integrator=x),
+    "integrator ": lambda x: lw.linearise(ARM, *NOW, dt=0.1, integrator=x),
+    "friction_law": lambda x: lw.linearise(ARM, *NOW, dt=0.1, friction_law=x),
+    " method": lambda x: lw.simulate(ARM, *NOW, 0.1, 0.1, method=x),
     "limits": lambda x: lw.control.ComputedTorque(ARM, NOW[0], limits=x),
     "of": lambda x: ARM.permutation(ARM.joint_names, x),
     "axes": lambda x: lw.Point("tip", axes=x),
@@ -258,6 +261,13 @@ def test_what_is_no_text_is_no_name(what: str, bad: Any) -> None:
 def test_a_seed_is_an_integer(bad: Any) -> None:
     with pytest.raises(lw.ArgumentError, match=r"^rng must be a NumPy generator or an integer"):
         lw.random_state(ARM, bad)
+
+
+@pytest.mark.parametrize("name", ["kp", "kd"])
+def test_a_gain_of_a_linearised_step_is_a_float(name: str) -> None:
+    given = {"q_target": NOW[0]} if name == "kp" else {}
+    with pytest.raises(lw.ArgumentError, match=rf"^{name} "):
+        lw.linearise(ARM, *NOW, dt=0.1, **given, **{name: 10**400})
 
 
 def test_numpys_own_seeds_stay() -> None:

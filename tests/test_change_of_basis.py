@@ -119,6 +119,40 @@ def test_whether_columns_are_independent_does_not_depend_on_units(unit: float) -
     lw.change_of_basis(M, T2=np.linalg.solve(E, S1))
 
 
+@given(sizes, seeds, st.sampled_from([1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9]), st.sampled_from(["S1", "T2", "both"]))
+def test_no_result_depends_on_units(size: Any, seed: int, unit: float, start: str) -> None:
+    """Units of every coordinate of U, with those of V such that products with U have a unit of their own, and units of
+    the columns of S₁ and T₂: the same numbers but for rounding, each in its unit.
+    """
+    rng, M, b = problem(size, (), seed)
+    n, r = size
+    E, a, d = unit ** rng.integers(0, 2, n), unit ** rng.integers(0, 2, r), unit ** rng.integers(0, 2, n - r)
+    power = unit ** rng.integers(-1, 2)  # u′ = E u, v′ = power v / E
+    S1, T2, A = E[:, None] * b.S1 * a, power * b.T2 / E[:, None] * d, positive_definite(rng, n)
+    given = {"S1": {"S1": S1}, "T2": {"T2": T2}, "both": {"S1": S1, "T2": T2}}[start]
+    seen = lw.change_of_basis(power * M / np.outer(E, E), **given)
+    v = rng.normal(size=n)
+    for found, expected, of_units in (
+        (seen.constrained(power * v / E), b.constrained(v), E),
+        (seen.constrained_by_difference(power * v / E), b.constrained_by_difference(v), E),
+        (seen.constraint_force(power * v / E), b.constraint_force(v), power / E),
+        *((x, y, power / np.outer(E, E)) for x, y in zip(seen.components, b.components, strict=True)),
+        *((x, y, np.outer(E, E) / power) for x, y in zip(seen.inverse_components, b.inverse_components, strict=True)),
+    ):
+        close(found / of_units, expected, 1e-11, scale=1.0 + np.abs(expected).max())
+    if start != "both":
+        return
+    for found, expected, of_units in (
+        (seen.T1, b.T1, 1.0 / np.outer(E, a)),
+        (seen.S2, b.S2, np.outer(E, 1.0 / d) / power),
+        (seen.inertia, b.inertia, power * np.outer(a, a)),
+        (seen.mobility, b.mobility, power * np.outer(d, d)),
+        (seen.coordinates(a * (b.S1.T @ v) * power), b.coordinates(b.S1.T @ v), 1.0 / a),
+        (seen.any_T1(A / np.outer(E, E)), b.any_T1(A), 1.0 / np.outer(E, a)),
+    ):
+        close(found / of_units, expected, 1e-10, scale=1.0 + np.abs(expected).max(initial=0.0))
+
+
 def test_arguments_broadcast() -> None:
     rng = np.random.default_rng(0)
     M, S1, v = positive_definite(rng, 4, (3, 1)), rng.normal(size=(2, 4, 2)), rng.normal(size=(5, 1, 1, 4))

@@ -23,7 +23,7 @@ from linkwork.inside import evaluate
 from linkwork.model import Frame, Model
 from linkwork.model.loops import loops_of
 from linkwork.spatial import Mat3, Transform
-from linkwork_lab.reproduce import closed_chains
+from linkwork_lab.reproduce import closed_chains, parts
 from linkwork_lab.reproduce.closed_chains import measurements, plots
 from linkwork_lab.reproduce.closed_chains.ladders import ladder
 from linkwork_lab.reproduce.counting import as_written, folded
@@ -273,7 +273,7 @@ def test_what_is_wrong_is_said() -> None:
 def test_the_experiment_measures_draws_and_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
     small = measurements.Settings(loops=(1,), timed=False, counted=(1, 2), links=(2, 4), held=(1, 2))
     monkeypatch.setattr(measurements.Settings, "quick", staticmethod(lambda: small))
-    data = json.loads(json.dumps(closed_chains.measure(True, lambda what: None)))
+    data = json.loads(json.dumps(parts.measure(*closed_chains.parts(True, lambda what: None), lambda what: None)))
     operations = data["operations"]
     assert operations["ladder"]["open"] == [1, 1] and operations["rope ladder"]["open"] == [1, 2]
     assert operations["snake"]["open"] == [0, 0]

@@ -169,7 +169,7 @@ def test_wrong_actuators_are_named(tmp_path: Path) -> None:
             lw.Actuator("m", **wrong)  # type: ignore[arg-type]
     path = tmp_path / "slow.xml"
     path.write_text(f"<mujoco>{WORLD}<actuator><general name='slow' joint='a' dyntype='filter'/></actuator></mujoco>")
-    with pytest.warns(lw.LinkworkWarning, match="actuator 'slow' has a state of its own, left out here"):
+    with pytest.warns(lw.LinkworkWarning, match=r"of actuators a state of its own \(filter\) \(1: 'slow'\)"):
         slow = lw.load(path)
     with pytest.raises(lw.ArgumentError, match="forces of actuator 'slow' are not known, since it has a state of its"):
         lw.actuator_torques(slow, lw.neutral(slow), np.zeros(slow.nv), [0.0])

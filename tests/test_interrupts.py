@@ -66,6 +66,36 @@ def test_an_interrupt_at_each_step_of_compiling_keeping_and_linking_leaves_all_i
     assert int(run(STEPS).split()[1]) > 100
 
 
+IMPORTS = f"""{CODE}
+import sys
+def interrupted(number):
+    passed = [0]
+    def profile(frame, event, _):
+        names = ("__enter__", "__call__", "__exit__")
+        here = frame.f_code.co_filename.endswith("ffi.py") and frame.f_code.co_name in names
+        passed[0] += here and event in ("call", "c_return")
+        if passed[0] == number:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+    sys.setprofile(profile)
+    try:
+        jit._llvm()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.setprofile(None)
+number = 1
+while interrupted(number):
+    number += 1
+assert jit._by_llvm(jit._asked).triple
+print(number)
+"""
+
+
+def test_an_interrupt_while_llvmlite_is_imported_leaves_its_lock_free() -> None:
+    assert int(run(IMPORTS)) > 4
+
+
 ERRORS = f"""{CODE}
 import inspect, sys
 import llvmlite.binding as llvm

@@ -173,18 +173,38 @@ def test_constants_are_mujocos(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("head", "world", "name"),
     [
-        ("<tendon><fixed name='rope'><joint joint='a' coef='1'/></fixed></tendon>", "", "tendon 'rope'"),
-        ("<equality><joint name='tie' joint1='a' active='false'/></equality>", "", "equality constraint 'tie' is off"),
+        ("<tendon><fixed name='rope'><joint joint='a' coef='1'/></fixed></tendon>", "", r"tendons \(1: 'rope'\)"),
+        (
+            "<equality><joint name='tie' joint1='a' active='false'/></equality>",
+            "",
+            r"equality constraints that are off in the file \(1: 'tie'\)",
+        ),
         (
             "<equality><joint name='tie' joint1='a' joint2='b' polycoef='0 1 2 0 0'/></equality>",
             f"<body><joint name='b'/>{GEOM}</body>",
-            "equality constraint 'tie' is not linear",
+            r"equality constraints of joints that are not linear \(1: 'tie'\)",
         ),
-        ("", "<body name='hand' mocap='true'/>", "mocap body 'hand'"),
-        ("", f"<body name='light' gravcomp='1'><joint/>{GEOM}</body>", "body 'light' has gravity compensation"),
-        ("", f"<body><joint name='sprung' type='free' stiffness='3'/>{GEOM}</body>", "joint 'sprung' has a spring"),
-        ("<actuator><general name='slow' joint='a' dyntype='filter'/></actuator>", "", "actuator 'slow' has a state"),
-        ("", f"<body><joint name='heavy' type='free' armature='3'/>{GEOM}</body>", "'heavy' has an armature"),
+        (
+            "<tendon><fixed name='rope'><joint joint='a' coef='1'/></fixed></tendon>"
+            "<equality><tendon name='tie' tendon1='rope'/></equality>",
+            "",
+            r"left out are equality constraints of the kind tendon \(1: 'tie'\); tendons \(1: 'rope'\)$",
+        ),
+        ("", "<body name='hand' mocap='true'/>", "motions of mocap bodies.*'hand'"),
+        ("", f"<body name='light' gravcomp='1'><joint/>{GEOM}</body>", "gravity compensation of bodies .*'light'"),
+        ("", f"<body><joint name='sprung' type='free' stiffness='3'/>{GEOM}</body>", "springs .*'sprung'"),
+        (
+            "<actuator><general name='slow' joint='a' dyntype='filter'/></actuator>",
+            "",
+            r"of actuators a state of its own \(filter\) \(1: 'slow'\)",
+        ),
+        (
+            "<actuator><adhesion name='pad' body='b' ctrlrange='0 1'/></actuator>",
+            f"<body name='b'>{GEOM}</body>",
+            r"of actuators a transmission of the kind body \(1: 'pad'\)",
+        ),
+        ("<actuator><muscle name='m' joint='a' lengthrange='0 1'/></actuator>", "", r"a gain that varies \(muscle\)"),
+        ("", f"<body><joint name='heavy' type='free' armature='3'/>{GEOM}</body>", "armatures of free .*'heavy'"),
     ],
 )
 def test_what_is_left_out_is_said(tmp_path: Path, head: str, world: str, name: str) -> None:
@@ -193,6 +213,23 @@ def test_what_is_left_out_is_said(tmp_path: Path, head: str, world: str, name: s
     path.write_text(f"<mujoco><worldbody>{body}{world}</worldbody>{head}</mujoco>")
     with pytest.warns(LinkworkWarning, match=name):
         load(path)
+
+
+def test_one_warning_counts_what_is_left_out(tmp_path: Path) -> None:
+    """Not a line for each tendon of a hand, and not a megabyte for a name of a megabyte."""
+    names = [*(f"rope{k}" for k in range(12)), "x" * 10_000]
+    tendons = "".join(f"<fixed name='{name}'><joint joint='a' coef='1'/></fixed>" for name in names)
+    path = tmp_path / "robot.xml"
+    head = "<asset><mesh name='t' vertex='0 0 0 1 0 0 0 1 0 0 0 1'/></asset>"
+    meshes = "".join(f"<geom name='g{k}' type='mesh' mesh='t'/>" for k in range(5))
+    path.write_text(f"""<mujoco model="m">{head}<worldbody><geom name="floor" type="plane" size="1 1 1"/>
+      <body><joint name="a"/>{meshes}</body></worldbody><tendon>{tendons}</tendon></mujoco>""")
+    with pytest.warns(LinkworkWarning) as said:
+        model = load(path)
+    (warning,) = said
+    assert str(warning.message) == f"{path}: left out are tendons (13: 'rope0', 'rope1', 'rope2', ...)"
+    (contacts,) = model.contacts.left_out
+    assert contacts == "contacts of a mesh and a plane (5: 'g0 and floor', 'g1 and floor', 'g2 and floor', ...)"
 
 
 def test_a_compile_error_has_its_place(tmp_path: Path) -> None:
@@ -245,7 +282,7 @@ def test_nothing_is_read_from_outside_the_folder(tmp_path: Path, body: str) -> N
     (folder / "link.xml").symlink_to(tmp_path / "secret.xml")
     (folder / "inner" / "deeper.xml").write_text("<mujoco><include file='../../secret.xml'/></mujoco>")
     (folder / "robot.xml").write_text(f"<mujoco>\n{body}</mujoco>")
-    with pytest.raises(FormatError, match="leads out of the model's folder") as caught:
+    with pytest.raises(FormatError, match="leads out of the model's root") as caught:
         load(folder / "robot.xml")
     assert caught.value.line and caught.value.column and caught.value.element
 
@@ -284,7 +321,7 @@ def test_an_attached_model_reads_nothing_from_outside(tmp_path: Path, head: str,
     (folder / "links").symlink_to(tmp_path)
     (folder / "sub.xml").write_text(arm_with(mesh))
     (folder / "robot.xml").write_text(attaching("sub.xml", head))
-    with pytest.raises(FormatError, match="leads out of the model's folder") as caught:
+    with pytest.raises(FormatError, match="leads out of the model's root") as caught:
         load(folder / "robot.xml")
     assert caught.value.path.endswith("sub.xml") and caught.value.element == "mesh"
 
@@ -457,3 +494,19 @@ def test_joints_with_an_actuator_have_motors(tmp_path: Path) -> None:
             assert load(path).actuated.astype(int).tolist() == expected
     kinds = mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT, mujoco.mjtTrn.mjTRN_TENDON
     assert (*map(int, kinds), int(mujoco.mjtWrap.mjWRAP_JOINT)) == TRANSMISSIONS
+
+
+def test_generated_names_leave_those_of_the_file_alone(tmp_path: Path) -> None:
+    """A fixed body needs a joint, and several joints need bodies between them; the file may have their names."""
+    world = f"""<body name="fixed_hip">{GEOM}<joint name="a"/><site name="hip_b" pos="1 2 3"/><site name="hip"/>
+      <body name="hip_c"><site name="fixed_hip_c" pos="3 2 1"/><site/><site name="site2"/></body>
+      <body name="hip"><joint name="b"/><joint name="c" axis="1 0 0"/>{GEOM}</body></body>"""
+    model = load(write(tmp_path, world), fixed_joints="keep")
+    assert model.joint_names == ("a", "fixed_hip_c_", "b", "c")
+    assert model.body_names == ("fixed_hip", "hip_c", "hip_b_", "hip")
+    assert set(model.frame_names) == {
+        *("world", "fixed_hip", "hip_b", "hip_", "hip_c", "fixed_hip_c", "site2", "site3", "hip_b_", "hip", "a", "b"),
+        *("c",),
+    }
+    assert model.frame("hip_b").placement.translation.numbers() == [1.0, 2.0, 3.0]
+    assert model.frame("fixed_hip_c").placement.translation.numbers() == [3.0, 2.0, 1.0]

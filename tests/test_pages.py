@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from datetime import date
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,7 +16,9 @@ from matplotlib import image
 import linkwork as lw
 from linkwork import cli
 from linkwork_lab.bench import pages
+from linkwork_lab.reproduce import EXPERIMENTS, parts, virtual_work
 from linkwork_lab.reproduce.counting import folded
+from linkwork_lab.reproduce.markdown import IDLE, load_of
 from linkwork_lab.reproduce.operational_inertia import plots
 from linkwork_lab.reproduce.operational_inertia.growth import METHODS
 from linkwork_lab.reproduce.pictures import save
@@ -33,6 +36,72 @@ def test_data_say_where_and_of_what_they_are(path: Path) -> None:
     data = json.loads(path.read_text(encoding="utf-8"))
     assert data["machine"]["cpu"] and data["machine"]["lanes"] and data["versions"]["linkwork"] and data["when"]
     assert data["commit"] and not data["commit"].endswith("-dirty"), "measured on a commit that can be found again"
+
+
+COUNTS = [
+    (experiment, place)
+    for experiment, its in EXPERIMENTS.items()
+    for place, part in its.parts(False, lambda what: None)[1].items()
+    if part.exact
+]
+A_WEEK = 7
+
+
+@pytest.mark.parametrize(
+    ("experiment", "place"),
+    [
+        pytest.param(*one, marks=() if (k + date.today().toordinal()) % A_WEEK == 0 else pytest.mark.later)
+        for k, one in enumerate(COUNTS)
+    ],
+)
+def test_counts_on_pages_are_those_of_the_code(experiment: str, place: str) -> None:
+    """Some of them each day, so that in a week all have been; ``make docs`` counts all again."""
+    part = EXPERIMENTS[experiment].parts(False, lambda what: None)[1][place]
+    again = json.loads(json.dumps(part.measure()))
+    kept = parts.at(data_of(experiment), place)
+    assert {key: kept.get(key) for key in again} == again, (
+        f"linkwork reproduce {experiment} --from-json docs/data/{experiment}.json --again {place} "
+        f"--page docs/{experiment}.md"
+    )
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_times_and_errors_say_of_what_they_are(experiment: str) -> None:
+    data = data_of(experiment)
+    places = {
+        place for place, part in EXPERIMENTS[experiment].parts(False, lambda what: None)[1].items() if not part.exact
+    }
+    assert places == set(data["stamps"]), "all of them, and no others"
+    for stamp in data["stamps"].values():
+        assert stamp["when"] and stamp["commit"] and not stamp["commit"].endswith("-dirty")
+    pages.refuse_idle(DOCS / f"{experiment}.md", load_of(data), IDLE)
+
+
+def test_a_page_of_a_busy_machine_does_not_say_that_it_was_idle(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- machine -->\nidle\n<!-- end -->\nThe machine was idle.\n", encoding="utf-8")
+    pages.refuse_idle(page, 0.5, IDLE)
+    with pytest.raises(lw.ArgumentError, match=r"page.md says that the machine was idle, but its load was 0.6 before"):
+        pages.refuse_idle(page, 0.6, IDLE)
+    page.write_text(page.read_text(encoding="utf-8").replace("The machine was idle.", ""), encoding="utf-8")
+    pages.refuse_idle(page, 0.6, IDLE)
+
+
+def test_some_parts_are_measured_again_and_the_others_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(virtual_work, "draw", lambda data, folder: [])
+    kept = data_of("virtual-work")
+    kept["counts"]["by_kind"]["chain of 10 hinges"]["virtual_work"]["folded"]["divide"] = -1
+    saved = tmp_path / "kept.json"
+    saved.write_text(json.dumps(kept), encoding="utf-8")
+    again = ["reproduce", "virtual-work", "--from-json", str(saved), "--out", str(tmp_path), "--again"]
+    assert cli.main([*again, "counts/by_kind/chain of 10 hinges"]) == 0
+    assert json.loads((tmp_path / "data.json").read_text(encoding="utf-8")) == data_of("virtual-work")
+    assert cli.main([*again, "counts/by_kinds"]) == 2
+    assert "there is no part 'counts/by_kinds'; there are counts, swings/serial, " in capsys.readouterr().err
+    assert cli.main(["reproduce", "virtual-work", "--again", "times"]) == 2
+    assert "--again needs --from-json" in capsys.readouterr().err
 
 
 def test_a_figure_is_drawn_again_from_its_data(tmp_path: Path) -> None:

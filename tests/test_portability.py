@@ -113,19 +113,19 @@ def test_code_for_another_machine_has_its_symbols_and_needs_no_others(target: st
     assert not FUSED.search(assembly(WATCHED.sub(r"fadd \1 \2, \3", text), cpu))
 
 
-def test_the_builtins_need_functions_of_pythons_and_nothing_else(target: str) -> None:
+def test_the_builtin_needs_functions_of_pythons_and_nothing_else(target: str) -> None:
     _, name, magic = TARGETS[target]
     text = builtin.text()
     assert jit.compile_object(text, (name, "")).startswith(magic)
     exported, needed = symbols(assembly(text, (name, "")))
-    assert exported == {*builtin.NAMES} and needed - {"__chkstk"} == {*builtin.SYMBOLS}
+    assert exported == {builtin.NAME} and needed - {"__chkstk"} == {*builtin.SYMBOLS}
 
 
 def test_threads_share_memory_by_ordered_instructions_and_pause(target: str) -> None:
     triple, name, _ = TARGETS[target]
     made = assembly(mailbox.text(triple), (name, ""))
     exported, needed = symbols(made)
-    assert exported == {"serve", "claim", "offer", "leave", "join"} and not needed
+    assert exported == {"serve", "claim", "offer", "leave"} and not needed
     if spinning.spinning(triple).pause.endswith("pause()"):
         assert re.search(r"^\s+pause", made, re.MULTILINE) and "xchg" in made
     else:
@@ -155,7 +155,7 @@ def test_python_writes_nothing_that_a_helper_may_be_reading(monkeypatch: pytest.
     function = helper_threads.ctypes.CFUNCTYPE(helper_threads.ctypes.c_int64, helper_threads.ctypes.c_void_p)
     job = function(lambda _: calls.append(1) or 0)  # type: ignore[func-returns-value]
     helper.offer(helper_threads.ctypes.cast(job, helper_threads.ctypes.c_void_p).value or 0, words, 1, 8, (job,))
-    assert written == [mailbox.WORKSPACE, mailbox.ROOM, mailbox.FUNCTION, mailbox.OFFERED]
+    assert written == [mailbox.FUNCTION, mailbox.OFFERED]
     for _ in range(6000):
         if calls:
             break
@@ -309,6 +309,21 @@ def test_damaged_code_is_an_error_of_ours() -> None:
     for part in (image[:63], image[:-1], image[:40] + b"\xff" * 8 + image[48:]):
         with pytest.raises(lw.LinkworkError, match="object code is damaged; remove"):
             jit.link(part, ["batch"])
+
+
+@pytest.mark.skipif(not linker.usable(), reason="objects of x86-64 on Linux")
+def test_a_table_s_address_of_what_has_no_name_is_not_given_to_llvm() -> None:
+    image = jit.compile_object(damaged_code.TEXT, jit.BASELINE)
+    parts, changed = linker.Object(image), 0
+    for section, entries in parts.relocations.items():
+        for k, entry in enumerate(entries):
+            at = int(parts.sections["offset"][section]) + entries.itemsize * k + 8
+            other = image[:at] + (9).to_bytes(4, "little") + image[at + 4 :]
+            if not parts.names[entry["symbol"]]:
+                changed += 1
+                with pytest.raises(linker.Damaged):
+                    linker.linked(other, damaged_code.NEEDED, damaged_code.NAMES)
+    assert changed
 
 
 # Where there can be no machine code

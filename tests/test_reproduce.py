@@ -19,6 +19,7 @@ from linkwork_lab.reproduce.clock import crossover
 from linkwork_lab.reproduce.constraint_force.chains import CHAINS
 from linkwork_lab.reproduce.constraint_force.times import _scalar
 from linkwork_lab.reproduce.operational_inertia import many_points
+from linkwork_lab.reproduce.operational_inertia.growth import winners
 from linkwork_lab.reproduce.steps import steps as steps_of
 from linkwork_lab.reproduce.virtual_work import swing
 from strategies import close, state_of
@@ -200,14 +201,14 @@ def test_all_operational_methods_agreed_and_were_timed(operational: Any) -> None
         assert all(time > 0.0 for time in seconds.values())
     assert all(list(seconds) == list(OPERATIONAL) for seconds in humanoid["seconds"].values())
     for found in (*operational["over_links"].values(), *operational["over_points"].values()):
-        assert set(found["fewest_operations"]) <= set(OPERATIONAL)
+        assert set(winners(found["operations"])) <= set(OPERATIONAL)
         for name, times in found.get("seconds", {}).items():
             sizes = found["links" if name == "explicit_inverse" else "depth"]
             most = 10 if name == "explicit_inverse" else 20
             short = [time for time, size in zip(times, sizes, strict=True) if size <= most]
             assert len(times) == len(found["links"]) and all(time is not None for time in short), name
     for found in operational["map"].values():
-        assert np.shape(found["fastest"]) == (len(found["points"]), len(found["links"]))
+        assert np.shape([winners(row) for row in found["seconds"]]) == (len(found["points"]), len(found["links"]))
 
 
 def test_operations_of_the_operational_inertia_are_linear_in_links(operational: Any) -> None:
@@ -375,7 +376,7 @@ def test_the_form_of_the_paper_goes_along_the_chain_by_scans() -> None:
 
 
 def test_processors_gain_what_operations_allow(constraint: Any) -> None:
-    for found in constraint["gains"]:
+    for found in constraint["gains"].values():
         one, (free, *others) = found["articulated_body"], found["machines"].values()
         for form, line in free.items():
             gains = line["gain"]
@@ -387,7 +388,7 @@ def test_processors_gain_what_operations_allow(constraint: Any) -> None:
                 slower = other[form]
                 assert all(mine <= ideal * (1 + 1e-12) for mine, ideal in zip(slower["gain"], gains, strict=True))
                 assert slower["messages"][0] == 0.0 and all(0.0 < part < 1.0 for part in slower["messages"][1:])
-    short, long = constraint["gains"]
+    short, long = constraint["gains"].values()
     assert (short["segments"], long["segments"]) == (None, 16)
     ends = [found["machines"]["no communication"]["constraint_force"]["gain"][-1] for found in (short, long)]
     assert ends[1] > ends[0] > 1.0

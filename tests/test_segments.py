@@ -325,7 +325,6 @@ def test_builtins_ask_helpers_themselves(monkeypatch: pytest.MonkeyPatch) -> Non
 @costs(one_thread=0)
 def test_helpers_of_a_call_that_is_interrupted_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(helper_threads, "_helpers", [])
-    monkeypatch.setattr(helper_threads, "crew", np.zeros_like(helper_threads.crew))
     model = pickle.loads(pickle.dumps(chains()["revolute"]))  # the same code by a plan of its own, which takes a team
     state, _ = expected("revolute")
     lw.set_threads(2)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.engine.emit import mailbox, python_calls
-from linkwork.engine.run import helper_threads, threads
+from linkwork.engine.emit.python_calls import LIMITS
+from linkwork.engine.run import threads
 from linkwork.joints import Free, Revolute
-from strategies import Array, State, random_tree, state_of
+from strategies import Array, random_tree, state_of
 from test_served import calls_in_python, is_direct
 
 COUNT = 4001
@@ -38,52 +38,38 @@ def model(seed: int) -> lw.Model:
     return random_tree(seed, (Free(), Revolute("z"), Revolute("x")), 4, name=f"threads{seed}")
 
 
-def served(s: State, call: Callable[[], Any]) -> Any:
-    """The result of a call for many states, repeated until a builtin serves it."""
-    for _ in range(6):
+def on_threads(call: Callable[[], Any]) -> Any:
+    """The result of a call for many states, which threads share."""
+    for _ in range(3):
         found = call()
-    assert is_direct(call)
+    assert "pieces" in calls_in_python(call) and threads._workers
     return found
 
 
 @pytest.mark.usefixtures("two")
-def test_large_batches_have_the_same_bits_without_a_check_in_python() -> None:
+def test_large_batches_have_the_same_bits_on_threads() -> None:
     s = state_of(model(900), 1, (COUNT,))
     with lw.interpreted():
         wanted = lw.forward_dynamics(s.model, s.q, s.v, s.tau)
-    found = served(s, lambda: lw.forward_dynamics(s.model, s.q, s.v, s.tau))
+    found = on_threads(lambda: lw.forward_dynamics(s.model, s.q, s.v, s.tau))
     assert np.array_equal(found, wanted)
     out = np.empty_like(wanted)
-    for pause in (0.0, 0.01, 0.0):  # helpers fall asleep after a millisecond
-        time.sleep(pause)
+    for count in (2, 3, 1):
+        lw.set_threads(count)
         out[:] = 7.0
-        assert is_direct(lambda: lw.forward_dynamics(s.model, s.q, s.v, s.tau, out=out))
+        lw.forward_dynamics(s.model, s.q, s.v, s.tau, out=out)
         assert np.array_equal(out, wanted)
-    lw.set_threads(1)
-    assert is_direct(lambda: lw.forward_dynamics(s.model, s.q, s.v, s.tau, out=out))
-    assert np.array_equal(out, wanted)
 
 
-@pytest.mark.usefixtures("two")
-def test_builtins_leave_it_to_python_to_hire_helpers_and_to_give_them_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(helper_threads, "_helpers", [])
-    crew = helper_threads.crew.copy()
-    s = state_of(model(910), 1, (COUNT,))
-    lw.set_threads(1)
-    wanted = served(s, lambda: lw.mass_matrix(s.model, s.q))
-    lw.set_threads(2)
-    try:
-        helper_threads.crew[0] = 0
-        assert "run_tiles" in calls_in_python(lambda: lw.mass_matrix(s.model, s.q))
-        (helper,) = helper_threads._helpers
-        assert served(s, lambda: lw.mass_matrix(s.model, s.q)).tobytes() == wanted.tobytes()
-        helper.make_room(10**6)
-        helper._workspace = helper._workspace[:1]  # another plan's, which needed less
-        helper._mailbox[mailbox.ROOM] = 1
-        assert "make_room" in calls_in_python(lambda: lw.mass_matrix(s.model, s.q))
-        assert served(s, lambda: lw.mass_matrix(s.model, s.q)).tobytes() == wanted.tobytes()
-    finally:
-        helper_threads.crew[:] = crew
+def test_pieces_are_whole_tiles_and_all_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_PIECE", 20e-6)
+    pace = threads.Pace(1e-6)
+    assert list(pace.pieces(5, 1000, 8, 1)) == [(5, 1000)]
+    for states, count in ((1, 2), (7, 2), (1001, 2), (4096, 3)):
+        pieces = list(pace.pieces(5, states, 8, count))
+        assert pieces[0][0] == 5 and sum(few for _, few in pieces) == states
+        assert all(first + few == following for (first, few), (following, _) in pairwise(pieces))
+        assert all(few % 8 == 0 and few >= 24 for _, few in pieces[:-1])
 
 
 @pytest.mark.usefixtures("two")
@@ -91,14 +77,14 @@ def test_one_argument_for_all_states_and_several_results() -> None:
     s = state_of(model(901), 2, (COUNT,))
     with lw.interpreted():
         wanted = lw.energy(s.model, s.q[0], s.v)
-    for found, other in zip(served(s, lambda: lw.energy(s.model, s.q[0], s.v)), wanted, strict=True):
+    for found, other in zip(on_threads(lambda: lw.energy(s.model, s.q[0], s.v)), wanted, strict=True):
         assert np.array_equal(found, other)
 
 
 @pytest.mark.usefixtures("two")
 def test_a_number_that_is_not_finite_is_said_of_any_piece() -> None:
     s = state_of(model(902), 3, (COUNT,))
-    served(s, lambda: lw.gravity_torques(s.model, s.q))
+    on_threads(lambda: lw.gravity_torques(s.model, s.q))
     for state in (0, COUNT // 2, COUNT - 1):
         q = s.q.copy()
         q[state, -1] = np.nan
@@ -107,8 +93,7 @@ def test_a_number_that_is_not_finite_is_said_of_any_piece() -> None:
 
 
 @pytest.mark.usefixtures("two")
-def test_threads_of_the_user_share_helpers() -> None:
-    """One of them has the helper; the others do all work themselves."""
+def test_threads_of_the_user_share_workers() -> None:
     states = [state_of(model(903 + k), k, (COUNT,)) for k in range(3)]
     with lw.interpreted():
         wanted = [lw.momentum(s.model, s.q, s.v) for s in states]
@@ -126,25 +111,25 @@ def test_threads_of_the_user_share_helpers() -> None:
     for worker in workers:
         worker.join()
     assert wrong == []
-    assert helper_threads.crew[0] >= 1
+    assert threads._workers
 
 
 def limits(pace: threads.Pace) -> dict[str, int]:
-    return {name: int(pace.limits[index]) for index, (_, name) in enumerate(python_calls.LIMITS.words)}
+    return {name: int(pace.limits[index]) for index, (_, name) in enumerate(LIMITS.words)}
 
 
 def test_a_pace_is_measured() -> None:
     pace = threads.Pace(1e-6)
-    assert limits(pace) == {"most": 999, "brief": 20, "share": 500, "piece": 30, "longest": 200_000}
-    assert not pace.wants_threads(999) and pace.wants_threads(1000)
+    assert limits(pace) == {"most": 999, "brief": 20}
+    assert pace.longest(8) == 200_000
     pace.measured(4e-5, 4, 1)  # too short to tell of a state that takes longer
-    assert pace.seconds == 1e-6 and not pace.known
+    assert pace.seconds == 1e-6
     pace.measured(1e-3, 100, 1)
     assert pace.seconds == 1e-5 and limits(pace)["most"] == 99
     pace.measured(1e-3, 100, 2)  # on two threads: not faster
     assert pace.seconds == 1e-5
     pace.measured(1e-3, 200, 1)
-    assert pace.seconds == 5e-6 and pace.known
+    assert pace.seconds == 5e-6
 
 
 def results(found: Any) -> tuple[Array, ...]:

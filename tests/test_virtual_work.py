@@ -339,7 +339,7 @@ def test_the_default_costs_less_than_the_recursion_as_printed(name: str) -> None
     default, split, printed = (sum(as_written(ALGORITHMS[m], model).values()) for m in ("virtual_work", *STUDIES))
     assert default <= split and default < printed
     if name == "serial_chain:10:spherical":
-        assert (default, printed) == (14894, 17843)
+        assert (default, printed) == (14894, 24560)
 
 
 @pytest.mark.parametrize("method", STUDIES)

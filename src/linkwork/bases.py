@@ -13,13 +13,18 @@ a mechanism and S₁ the accelerations that a constraint permits, one of them is
 
 Featherstone, Fijany, A technique for analysing constrained rigid-body systems, and its application to the Constraint
 Force Algorithm, 1999, sections 2 and 3. "Reciprocal" (⊥) is a relation between U and V; neither has an inner product,
-so no result here depends on units or on the choice of a basis. Nor does the test of independence: M measures
-lengths and angles in U, and M⁻¹ in V. Every array may have leading batch dimensions.
+so no result depends on units. Nor does its rounding: with M = W Wᵀ, the vectors Wᵀ u and W⁻¹ v have no unit, and there
+M is the identity, S₁ and T₂ are orthogonal, and every product above is an orthogonal projection:
+
+    Wᵀ S₁ = Q₁ R₁,   W⁻¹ T₂ = Q₂ R₂,   S₁ (S₁ᵀMS₁)⁻¹ S₁ᵀ = W⁻ᵀ Q₁ Q₁ᵀ W⁻¹ = W⁻ᵀ (1 - Q₂ Q₂ᵀ) W⁻¹
+
+Every array may have leading batch dimensions.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,12 +34,14 @@ from linkwork.errors import ArgumentError, SingularError
 from linkwork.properties import cached_property
 
 SYMMETRY = 1e-10
-"""The largest difference between M and its transpose, relative to its largest entry."""
+"""The largest difference between M and its transpose, relative to the diagonal of its row and that of its column."""
 _LARGEST = 1e100
 RANK = 1e-12
 """The smallest singular value, relative to the largest, of independent columns, which are first scaled to equal length
 in the metric M.
 """
+RECIPROCITY = 1e-10
+"""The largest cosine, in the metric M, between columns that are reciprocal."""
 
 
 def change_of_basis(M: ArrayLike, S1: ArrayLike | None = None, T2: ArrayLike | None = None) -> ChangeOfBasis:
@@ -75,35 +82,98 @@ def _spanned(matrix: Array, S1: ArrayLike | None, T2: ArrayLike | None) -> Chang
     """The bases for M and the given columns."""
     n = matrix.shape[-1]
     s1, t2 = (None if x is None else _columns(name, x, n) for name, x in (("S1", S1), ("T2", T2)))
-    if s1 is None and t2 is not None:
-        s1 = _reciprocal_complement(t2)
-    elif t2 is None and s1 is not None:
-        t2 = _reciprocal_complement(s1)
-    assert s1 is not None and t2 is not None
-    if s1.shape[-1] + t2.shape[-1] != n:
-        raise ArgumentError(f"S1 and T2 must have {n} columns together, but have {s1.shape[-1]} and {t2.shape[-1]}")
     try:
-        batch = np.broadcast_shapes(matrix.shape[:-2], s1.shape[:-2], t2.shape[:-2])
+        batch = np.broadcast_shapes(matrix.shape[:-2], *(x.shape[:-2] for x in (s1, t2) if x is not None))
     except ValueError:
-        raise ArgumentError(
-            f"the leading dimensions of M {matrix.shape}, S1 {s1.shape} and T2 {t2.shape} do not go together"
-        ) from None
-    matrix, s1, t2 = (np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (matrix, s1, t2))
-    root = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
-    if S1 is not None:
-        _independent("S1", _t(root) @ _evened(s1))
-    if T2 is not None:
-        _independent("T2", _divided(root, _evened(t2)))
-        if S1 is not None:
-            _check_reciprocal(s1, t2)
-    return ChangeOfBasis(matrix, s1, t2)
+        shapes = ", ".join(f"{name} {x.shape}" for name, x in (("M", matrix), ("S1", s1), ("T2", t2)) if x is not None)
+        raise ArgumentError(f"the leading dimensions of {shapes} do not go together") from None
+    matrix = np.broadcast_to(matrix, (*batch, n, n))
+    root = _Root.of(matrix)
+    motions, forces = (x if x is None else np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (s1, t2))
+    seen, felt = motions, forces
+    if motions is not None:
+        seen = _independent("S1", root.of_motions(_evened(motions)))
+    if forces is not None:
+        felt = _independent("T2", root.of_forces(_evened(forces)))
+    if seen is None:
+        assert felt is not None
+        seen = _orthogonal_complement(felt)
+        motions = root.to_motions(seen)
+    elif felt is None:
+        felt = _orthogonal_complement(seen)
+        forces = root.to_forces(felt)
+    assert motions is not None and forces is not None
+    if seen.shape[-1] + felt.shape[-1] != n:
+        raise ArgumentError(f"S1 and T2 must have {n} columns together, but have {seen.shape[-1]} and {felt.shape[-1]}")
+    cosine = np.abs(_t(seen) @ felt).max(initial=0.0)
+    if cosine > RECIPROCITY:
+        worst = np.abs(_t(motions) @ forces).max()
+        raise ArgumentError(f"S1 and T2 must be reciprocal, S1ᵀ T2 = 0, but it has {worst:.3g}")
+    return ChangeOfBasis(matrix, motions, forces)
 
 
-def _check_reciprocal(s1: Array, t2: Array) -> None:
-    product = np.abs(_t(s1) @ t2)
-    lengths = np.linalg.norm(s1, axis=-2)[..., :, None] * np.linalg.norm(t2, axis=-2)[..., None, :]
-    if (product > 1e-10 * lengths).any():
-        raise ArgumentError(f"S1 and T2 must be reciprocal, S1ᵀ T2 = 0, but it has {product.max():.3g}")
+class _Root(NamedTuple):
+    """W of M = W Wᵀ: the diagonal's square roots, which have the units, times a triangular matrix with rows of length
+    one.
+    """
+
+    scale: Array
+    factor: Array
+
+    @staticmethod
+    def of(matrix: Array) -> _Root:
+        scale = np.sqrt(np.diagonal(matrix, axis1=-2, axis2=-1))[..., None]
+        return _Root(scale, np.asarray(np.linalg.cholesky(matrix / scale / _t(scale)), dtype=np.float64))
+
+    def of_motions(self, u: Array) -> Array:
+        """Wᵀ u, of columns."""
+        with memory_for("vectors", u.shape):
+            return np.asarray(_t(self.factor) @ (self.scale * u))
+
+    def of_forces(self, v: Array) -> Array:
+        """W⁻¹ v."""
+        return _divided(self.factor, v / self.scale)
+
+    def to_motions(self, u: Array) -> Array:
+        """W⁻ᵀ u."""
+        return np.asarray(_divided(_t(self.factor), u) / self.scale)
+
+    def to_forces(self, v: Array) -> Array:
+        """W v."""
+        with memory_for("vectors", v.shape):
+            return np.asarray(self.scale * (self.factor @ v))
+
+
+class _Span(NamedTuple):
+    """Columns as Q R c: orthonormal columns, a triangular matrix with columns of length one, and their lengths."""
+
+    Q: Array
+    R: Array
+    lengths: Array
+
+    @staticmethod
+    def of(columns: Array) -> _Span:
+        lengths = np.linalg.norm(columns, axis=-2, keepdims=True)
+        Q, R = np.linalg.qr(columns / lengths)
+        return _Span(Q, R, lengths)
+
+    def square(self) -> Array:
+        """(Q R c)ᵀ Q R c."""
+        return np.asarray(_t(self.R * self.lengths) @ (self.R * self.lengths))
+
+    def inverse_square(self) -> Array:
+        """((Q R c)ᵀ Q R c)⁻¹."""
+        half = _divided(self.R, np.broadcast_to(np.eye(self.R.shape[-1]), self.R.shape)) / _t(self.lengths)
+        return np.asarray(half @ _t(half))
+
+    def reciprocal(self) -> Array:
+        """Q R⁻ᵀ c⁻¹: the columns of the same space whose products with these are one and zero."""
+        return np.asarray(_t(_divided(self.R, _t(self.Q))) / self.lengths)
+
+    def project(self, columns: Array) -> Array:
+        """Q Qᵀ of columns."""
+        with memory_for("vectors", columns.shape):
+            return np.asarray(self.Q @ (_t(self.Q) @ columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,29 +185,38 @@ class ChangeOfBasis:
     T2: Array
 
     @cached_property
+    def _root(self) -> _Root:
+        return _Root.of(self.M)
+
+    @cached_property
+    def _motions(self) -> _Span:
+        """Wᵀ S₁."""
+        return _Span.of(self._root.of_motions(self.S1))
+
+    @cached_property
+    def _forces(self) -> _Span:
+        """W⁻¹ T₂."""
+        return _Span.of(self._root.of_forces(self.T2))
+
+    @cached_property
     def inertia(self) -> Array:
         """S₁ᵀ M S₁ (r×r): M from S₁ to T₁."""
-        return _t(self.S1) @ self.M @ self.S1
+        return self._motions.square()
 
     @cached_property
     def mobility(self) -> Array:
         """T₂ᵀ M⁻¹ T₂: M⁻¹ from T₂ to S₂."""
-        return _t(self.T2) @ self._answer
-
-    @cached_property
-    def _answer(self) -> Array:
-        """M⁻¹ T₂."""
-        return _divided(self.M, self.T2)
+        return self._forces.square()
 
     @cached_property
     def T1(self) -> Array:
         """M S₁ (S₁ᵀ M S₁)⁻¹, Eq. 2."""
-        return _t(_divided(self.inertia, _t(self.S1) @ self.M))
+        return self._root.to_forces(self._motions.reciprocal())
 
     @cached_property
     def S2(self) -> Array:
         """M⁻¹ T₂ (T₂ᵀ M⁻¹ T₂)⁻¹, Eq. 2."""
-        return _t(_divided(self.mobility, _t(self._answer)))
+        return self._root.to_motions(self._forces.reciprocal())
 
     @cached_property
     def X_U(self) -> Array:
@@ -154,31 +233,35 @@ class ChangeOfBasis:
         """X_V M X_U⁻¹ = diag(S₁ᵀ M S₁, (T₂ᵀ M⁻¹ T₂)⁻¹)."""
         r = self.S1.shape[-1]
         result = np.zeros(self.M.shape)
-        result[..., :r, :r], result[..., r:, r:] = self.inertia, np.linalg.inv(self.mobility)
+        result[..., :r, :r], result[..., r:, r:] = self.inertia, self._forces.inverse_square()
         return result
 
     @cached_property
     def components(self) -> tuple[Array, Array]:
         """M as a sum: M S₁ (S₁ᵀMS₁)⁻¹ S₁ᵀM, from S₁ to T₁, and T₂ (T₂ᵀM⁻¹T₂)⁻¹ T₂ᵀ, from S₂ to T₂."""
-        return self.T1 @ _t(self.M @ self.S1), self.T2 @ _divided(self.mobility, _t(self.T2))
+        first, second = (self._root.to_forces(span.Q) for span in (self._motions, self._forces))
+        return first @ _t(first), second @ _t(second)
 
     @cached_property
     def inverse_components(self) -> tuple[Array, Array]:
         """M⁻¹ as a sum (Eq. 3): S₁ (S₁ᵀMS₁)⁻¹ S₁ᵀ, which is the constrained system's, and the immobilised part."""
-        return self.S1 @ _divided(self.inertia, _t(self.S1)), self.S2 @ _t(self._answer)
+        first, second = (self._root.to_motions(span.Q) for span in (self._motions, self._forces))
+        return first @ _t(first), second @ _t(second)
 
     def constrained(self, v: ArrayLike) -> Array:
         """u = S₁ (S₁ᵀ M S₁)⁻¹ S₁ᵀ v: the motion (..., n) in S₁ that v (..., n) causes, Eq. 7."""
-        return _apply(self.S1, _solve(self.inertia, _apply(_t(self.S1), self._vector(v))))
+        free = self._root.of_forces(self._vector(v))
+        return _vectors(self._root.to_motions(self._motions.project(free)))
 
     def constrained_by_difference(self, v: ArrayLike) -> Array:
         """The same as the unconstrained minus the immobilised motion: M⁻¹ v - M⁻¹T₂ (T₂ᵀM⁻¹T₂)⁻¹ T₂ᵀM⁻¹ v, Eq. 9."""
-        free = _solve(self.M, self._vector(v))
-        return free - _apply(self._answer, _solve(self.mobility, _apply(_t(self.T2), free)))
+        free = self._root.of_forces(self._vector(v))
+        return _vectors(self._root.to_motions(free - self._forces.project(free)))
 
     def constraint_force(self, v: ArrayLike) -> Array:
         """v_c ∈ T₂ (..., n), with M u = v + v_c for the motion u in S₁."""
-        return -_apply(self.T2, _apply(_t(self.S2), self._vector(v)))
+        free = self._root.of_forces(self._vector(v))
+        return -_vectors(self._root.to_forces(self._forces.project(free)))
 
     def coordinates(self, beta: ArrayLike, T1: ArrayLike | None = None) -> Array:
         """α₁ (..., r) of u = S₁ α₁ for an input v with S₁ᵀ v = ``beta`` = β₁ (..., r), by Eq. 10 with any T₁′
@@ -187,42 +270,40 @@ class ChangeOfBasis:
         t1 = self.T1 if T1 is None else _moderate("T1", T1)
         if t1.shape[-2:] != self.S1.shape[-2:] or not go_together(t1.shape[:-2], self.S1.shape[:-2]):
             raise ArgumentError(f"T1 must have shape (..., {self.S1.shape[-2]}, {self.S1.shape[-1]}), not {t1.shape}")
-        off = np.abs(_t(self.S1) @ t1 - np.eye(t1.shape[-1])).max(initial=0.0)
-        if off > 1e-8 * max(1.0, np.abs(self.S1).max(initial=0.0) * np.abs(t1).max(initial=0.0)):
-            raise ArgumentError(f"T1 must have S1ᵀ T1 = 1, but is off by {off:.3g}; any_T1 makes one")
+        off = np.abs(_t(self.S1) @ t1 - np.eye(t1.shape[-1]))
+        lengths = np.linalg.norm(self._root.of_forces(t1), axis=-2, keepdims=True)
+        if (off > 1e-8 * _t(self._motions.lengths) * lengths).any():
+            raise ArgumentError(f"T1 must have S1ᵀ T1 = 1, but is off by {off.max():.3g}; any_T1 makes one")
         given = _moderate("beta", beta)
         if given.shape[-1:] != t1.shape[-1:] or not go_together(given.shape[:-1], t1.shape[:-2]):
             raise ArgumentError(f"beta must have shape (..., {t1.shape[-1]}), not {given.shape}")
-        return _apply(_t(t1), self.constrained_by_difference(_apply(t1, given)))
+        return _vectors(_t(t1) @ self.constrained_by_difference(_vectors(t1 @ given[..., None]))[..., None])
 
     def any_T1(self, A: ArrayLike) -> Array:
         """T₁′ = A S₁ (S₁ᵀ A S₁)⁻¹ for any symmetric positive definite A (n×n): S₁ᵀ T₁′ = 1, and T₁′ ⊕ T₂ = V."""
         given = _positive_definite(_moderate("A", A), "A")
         if given.shape[-1] != self.M.shape[-1] or not go_together(given.shape[:-2], self.M.shape[:-2]):
             raise ArgumentError(f"A must have shape {self.M.shape}, as M has, not {given.shape}")
-        image = given @ self.S1
-        return _t(_divided(_t(self.S1) @ image, _t(image)))
+        root = _Root.of(given)
+        return root.to_forces(_Span.of(root.of_motions(self.S1)).reciprocal())
 
     def _vector(self, v: ArrayLike) -> Array:
+        """A vector of V, as a column."""
         vector = _moderate("v", v)
         if vector.shape[-1:] != self.M.shape[-1:] or not go_together(vector.shape[:-1], self.M.shape[:-2]):
             raise ArgumentError(
                 f"v must have shape (..., {', '.join(map(str, self.M.shape[:-1]))}), as M has, not {vector.shape}"
             )
-        return vector
+        return vector[..., None]
 
 
 def _t(matrix: Array) -> Array:
     return np.swapaxes(matrix, -1, -2)
 
 
-def _apply(matrix: Array, vector: Array) -> Array:
-    with memory_for("vectors", vector.shape):
-        return np.asarray((matrix @ vector[..., None])[..., 0])
-
-
-def _solve(matrix: Array, vector: Array) -> Array:
-    return _divided(matrix, vector[..., None])[..., 0]
+def _vectors(columns: Array) -> Array:
+    """The only column of each."""
+    return columns[..., 0]
 
 
 def _divided(matrix: Array, right: Array) -> Array:
@@ -243,12 +324,15 @@ def _positive_definite(matrix: Array, name: str = "M") -> Array:
     if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
         raise ArgumentError(f"{name} must have shape (..., n, n), not {matrix.shape}")
     with memory_for("matrices", matrix.shape):
-        skew = np.abs(matrix - _t(matrix)).max(initial=0.0)
-        if skew > SYMMETRY * np.abs(matrix).max(initial=0.0):
-            raise ArgumentError(f"{name} must be symmetric, but differs from its transpose by {skew:.3g}")
+        skew, diagonal = np.abs(matrix - _t(matrix)), np.diagonal(matrix, axis1=-2, axis2=-1)[..., None]
+        scale = np.sqrt(np.abs(diagonal))
+        if (skew > SYMMETRY * scale * _t(scale)).any():
+            raise ArgumentError(f"{name} must be symmetric, but differs from its transpose by {skew.max():.3g}")
         even = 0.5 * (matrix + _t(matrix))
         try:
-            np.linalg.cholesky(even)
+            if (diagonal <= 0.0).any():
+                raise np.linalg.LinAlgError
+            _Root.of(even)
         except np.linalg.LinAlgError:
             least = float(np.linalg.eigvalsh(even).min())
             raise ArgumentError(f"{name} must be positive definite, but has an eigenvalue of {least:.3g}") from None
@@ -264,18 +348,18 @@ def _columns(name: str, value: ArrayLike, n: int) -> Array:
     return array
 
 
-def _independent(name: str, measured: Array) -> None:
-    """Raise an error for linearly dependent columns, given in coordinates in which M is the identity."""
-    if not measured.size:
-        return
-    even = _evened(measured)
-    values = np.linalg.svd(even / np.linalg.norm(even, axis=-2, keepdims=True), compute_uv=False)
-    worst = float((values[..., -1] / values[..., 0]).min())
-    if worst < RANK:
-        raise SingularError(
-            f"the columns of {name} depend on each other (singular values, of columns of one length, down to "
-            f"{worst:.3g} of the largest); leave out those that add nothing"
-        )
+def _independent(name: str, columns: Array) -> Array:
+    """Columns of length one; an error if they are linearly dependent. M must be the identity in their coordinates."""
+    unit = np.asarray(columns / np.linalg.norm(columns, axis=-2, keepdims=True))
+    if unit.size:
+        values = np.linalg.svd(unit, compute_uv=False)
+        worst = float((values[..., -1] / values[..., 0]).min())
+        if worst < RANK:
+            raise SingularError(
+                f"the columns of {name} depend on each other (singular values, of columns of one length, down to "
+                f"{worst:.3g} of the largest); leave out those that add nothing"
+            )
+    return unit
 
 
 def _evened(columns: Array) -> Array:
@@ -283,7 +367,7 @@ def _evened(columns: Array) -> Array:
     return np.asarray(columns / np.abs(columns).max(axis=-2, keepdims=True, initial=0.0))
 
 
-def _reciprocal_complement(columns: Array) -> Array:
-    """A basis of the reciprocal complement of the columns."""
+def _orthogonal_complement(columns: Array) -> Array:
+    """An orthonormal basis of the orthogonal complement of the columns."""
     q, _ = np.linalg.qr(columns, mode="complete")
     return np.asarray(q[..., columns.shape[-1] :])

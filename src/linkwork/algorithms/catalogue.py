@@ -167,7 +167,8 @@ INVERSION = Algorithm(
 SEGMENTS = replace(_forward("constraint_force_segments", "segmented"), name="constraint_force")
 """``constraint_force`` for a mechanism with a long chain, whose bodies are lined up."""
 
-VIRTUAL_WORK = replace(_forward("virtual_work", "specialised", "rolled"), families=True)
+UNSPLIT = replace(_study("link_splitting:virtual_work_unsplit"), on_request=("rolled",))
+"""Virtual work as its paper prints it."""
 
 ALGORITHMS: dict[str, Algorithm] = {
     entry.name: entry
@@ -187,7 +188,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         _forward("articulated_body", "specialised", "rolled"),
         _forward("composite_body", "specialised", "rolled"),
         _forward("unit_vector", "specialised", "rolled"),
-        VIRTUAL_WORK,
+        replace(_forward("virtual_work", "specialised", "rolled"), families=True),
         *_reactions("reactions:articulated_body_reactions", TAU),
         *(replace(entry, families=True) for entry in _reactions("reactions:virtual_work_reactions", TAU)),
         *_reactions("reactions:inverse_dynamics_reactions", A),
@@ -212,8 +213,8 @@ ALGORITHMS: dict[str, Algorithm] = {
         *_inertias(),
         INVERSION,
         # for comparison
-        replace(_study("link_splitting:virtual_work_split"), on_request=("rolled",), split=VIRTUAL_WORK),
-        replace(_study("link_splitting:virtual_work_unsplit"), on_request=("rolled",)),
+        UNSPLIT,
+        replace(_study("link_splitting:virtual_work_split"), on_request=("rolled",), split=UNSPLIT),
     )
 }
 """Every algorithm, by its name."""

@@ -224,7 +224,7 @@ class CompiledFunction:
         except MemoryError:
             raise not_enough_memory(asked, needed, _FEWER) from None
         if form == "auto" and not status:
-            self._serve(plan, plan.form(states))
+            self._serve(plan, "one" if states == 1 else "batch")
         return found, status
 
     # Arguments

@@ -18,9 +18,11 @@ from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, Frames, as_frames, as_given, check_model
 from linkwork.engine import mode
 from linkwork.engine.code import jit
+from linkwork.engine.emit.packing import TOO_LARGE
 from linkwork.engine.function import function
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Plan
+from linkwork.engine.plans.plan import NOT_FINITE
 from linkwork.engine.plans.task import moved
 from linkwork.engine.run.entries import Entry, Serve, entries_of, serving
 from linkwork.engine.spaces import SPACES
@@ -103,7 +105,7 @@ class _Request(NamedTuple):
         if plan is None or status:
             raise self._explained(values, arguments, batch, results)
         if table is not None and form == "auto":
-            keep(self.algorithm.name, plan, table, plan.form(prod(batch)), self.offsets)
+            keep(self.algorithm.name, plan, table, "one" if prod(batch) == 1 else "batch", self.offsets)
         return targets or [each.reshape(shape) for each, shape in zip(results, shapes, strict=True)]
 
     @property
@@ -145,12 +147,11 @@ class _Request(NamedTuple):
             results, status = plan.run(rows, states, self.offsets, into)
         except (ZeroDivisionError, OverflowError):  # in a constant of the model, or for a single state
             return None, [], 2
-        fast = not status and any(is_fast(rows[speed], most) for speed, most in plan.task.most)
-        if fast and not _stepping.get():
+        if status == TOO_LARGE and not _stepping.get():
             from linkwork.dynamics.high_speeds import warn_of_lost_digits
 
             warn_of_lost_digits(self.algorithm, self.model, plan, rows, results[0].reshape(states, -1), batch)
-        return plan, results, status
+        return plan, results, status & NOT_FINITE
 
     def _explained(
         self, values: Sequence[Any], arguments: list[Given | None], batch: tuple[int, ...], results: list[Array]
@@ -195,7 +196,7 @@ def _rows(result: Array, space: str, kept: tuple[int, ...]) -> Array:
 
 
 def keep(name: str, plan: Plan, table: dict[Any, Any], form: str, offsets: Sequence[float] = ()) -> None:
-    """Let a builtin serve "one" state, a "batch" or "many" states of plain arrays from now on."""
+    """Let a builtin serve "one" state or a "batch" of plain arrays from now on."""
     count = len(plan.task.argument_shapes)
 
     def known() -> Entry | None:

@@ -15,7 +15,7 @@ from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 from linkwork.spatial import ArticulatedInertia
 
-_METHODS = (*FORWARD_DYNAMICS, "assembly", *CHAIN_METHODS, *STUDIES)
+FORWARD_METHODS = (*FORWARD_DYNAMICS, "assembly", *CHAIN_METHODS, *STUDIES)
 
 
 def inverse_dynamics(
@@ -67,7 +67,7 @@ def inverse_dynamics(
     """
     if not (inertias is armature is damping is friction is placements is None):
         data = inertias, armature, damping, friction, placements
-        return _with("inverse_dynamics", _METHODS[0], model, q, v, a, f_ext, *data, out)
+        return _with("inverse_dynamics", FORWARD_METHODS[0], model, q, v, a, f_ext, *data, out)
     return call.every("inverse_dynamics", model, out, q, v, a, f_ext)
 
 
@@ -168,9 +168,10 @@ def forward_dynamics(
             ``main_chain`` given, it is interpreted, which is slow); "assembly" (O(log n) steps on n processors, on
             any tree, by joining sub-chains pairwise; every body needs an inertia; beyond 50 bodies the work of one
             step is spread over lanes and threads). For study: "constraint_force_world" (the constraint force method in
-            world coordinates, with the bias force by inverse dynamics, as in its paper); "virtual_work_split" (links
-            are split until each has at most three joints) and "virtual_work_unsplit" (the inverse of the constraint
-            matrix is kept in blocks), which are never compiled.
+            world coordinates, with the bias force by inverse dynamics, as in its paper); "virtual_work_unsplit"
+            (virtual work as its paper prints it: the inverse of the constraint matrix is kept in blocks) and
+            "virtual_work_split" (the same with links split until each has at most three joints), which are never
+            compiled.
         main_chain: for the constraint force methods, the last body of the chain from the world whose joints are
             solved for together; all other bodies are side branches. The longest path if left out; the result is the
             same.
@@ -209,8 +210,8 @@ def forward_dynamics(
         >>> lw.forward_dynamics(box, lw.neutral(box), [0] * 6, [0] * 6, f_ext=[[4, 0, 0, 0, 0, 3]])
         array([  2.,   0., -10.,   0.,   0.,   3.])
     """
-    if not isinstance(method, str) or method not in _METHODS:
-        choice("method", method, _METHODS)
+    if not isinstance(method, str) or method not in FORWARD_METHODS:
+        choice("method", method, FORWARD_METHODS)
     if not (inertias is armature is damping is friction is placements is None):
         check_model(model)
         for name, value in (("main_chain", main_chain), ("i_x", i_x)):

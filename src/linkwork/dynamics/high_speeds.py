@@ -21,6 +21,7 @@ from linkwork.arguments import Array
 from linkwork.engine.function import function
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Plan
+from linkwork.engine.plans.plan import NOT_FINITE
 from linkwork.engine.plans.task import FAST
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import warn_caller
@@ -127,7 +128,7 @@ def _run(plan: Plan, rows: Sequence[Array]) -> Array | None:
         results, status = plan.run(rows, len(rows[0]))
     except (ZeroDivisionError, OverflowError):  # interpreted
         return None
-    return None if status else results[0]
+    return None if status & NOT_FINITE else results[0]
 
 
 def _least(model: Model, algorithm: Algorithm) -> float:

@@ -4,7 +4,8 @@ format.
     xml                                         a strict reader of elements
     urdf, urdf_parts, urdf_geometry             URDF: the tree; its joints and links; its shapes
     contact_data, urdf_extension, urdf_writer   contacts as data; what URDF cannot express; a Model as URDF
-    mjcf_files, mjcf                            MJCF: checks of its files; the model, by MuJoCo's compiler
+    roots, mjcf_files, mjcf                     MJCF: its folder; checks of its files; the model, by MuJoCo's compiler
+    omissions                                   what a Model does not have
     mjcf_parts, mjcf_contacts, mjcf_geometry    its constraints and motors, contacts, shapes
     robots                                      by name
 """
@@ -15,11 +16,13 @@ import contextlib
 import gc
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from linkwork.arguments import choice, file_path, switch
 from linkwork.errors import ArgumentError, FormatError
 from linkwork.formats import robots
+from linkwork.formats.roots import checked, root_of
 from linkwork.formats.xml import Element, quoted, read
 from linkwork.model import Model
 
@@ -34,13 +37,15 @@ def load(
     joint_order: str | None = None,
     fixed_joints: str = "merge",
     strict: bool = False,
+    root: str | os.PathLike[str] | None = None,
+    strict_root: bool = False,
 ) -> Model:
     """Read a mechanism from a URDF or an MJCF file, or a robot by its name.
 
-    Units are those of the files: m, kg, rad, N. Only the file itself is opened (and, for MJCF, the files in its own
-    folder that it includes). Visual and collision geometry is kept in ``model.geometry``, with meshes as references
-    that are opened only when they are shown. A joint that mimics another keeps its own coordinate, and a coupling is
-    added to ``model.constraints``, as are the equality constraints of an MJCF file.
+    Units are those of the files: m, kg, rad, N. Only the file itself is opened and, for MJCF, the files that it refers
+    to, as far as they are in its ``root``. Visual and collision geometry is kept in ``model.geometry``, with meshes as
+    references that are opened only when they are shown. A joint that mimics another keeps its own coordinate, and a
+    coupling is added to ``model.constraints``, as are the equality constraints of an MJCF file.
 
     A URDF robot agrees with Pinocchio, joint order included, except that a continuous joint is one angle. An MJCF robot
     keeps MuJoCo's order and its q, except that quaternions are (x, y, z, w) and a free body's linear velocity is in the
@@ -59,12 +64,19 @@ def load(
         strict: reject errors that other readers ignore: in a URDF, a lower limit above the upper (read as no limits), a
             second ``<axis>`` (ignored), a joint that mimics one that does not exist (read as an independent
             coordinate), and blank lines before the XML declaration. If False, there is a warning for each.
+        root: MJCF only: the folder in which files may be read that the file refers to (links are resolved first). By
+            default the package or repository that holds the file: the nearest folder above it with a ``package.xml`` or
+            ``.git``, the top folder of a Python package, or what an installed distribution has in ``site-packages``;
+            but never a home or a system folder. If there is none, the file's own folder.
+        strict_root: whether the root is the file's own folder: for files from others, which should not choose what is
+            read of a package.
 
     Returns:
         The model.
 
     Raises:
-        FormatError: if the file cannot be read, with its line, column and element.
+        FormatError: if the file cannot be read, or refers to a file outside of the root, with its line, column and
+            element, and the ``root`` that would contain the file.
         ArgumentError: if an option has an invalid value.
         MissingExtraError: if the package ``mujoco``, which MJCF needs, is not installed.
 
@@ -102,17 +114,25 @@ def load(
     if joint_order is not None:
         choice("joint_order", joint_order, ("pinocchio", "file"))
     choice("fixed_joints", fixed_joints, ("merge", "keep"))
-    strict = switch("strict", strict)
+    strict, strict_root = switch("strict", strict), switch("strict_root", strict_root)
     if isinstance(path, str) and robots.is_name(path):
         found = robots.find(path)
         if isinstance(found, str):
             raise FormatError(f"there is no such file, {found}", path)
         name = str(found.path)
+    folder = partial(root_of, name, checked(root, strict_root), strict_root)
     with _resting_collector():
-        return _model(name, floating_base, joint_order, fixed_joints, strict)
+        return _model(name, floating_base, joint_order, fixed_joints, strict, folder)
 
 
-def _model(name: str, floating_base: bool, joint_order: str | None, fixed_joints: str, strict: bool) -> Model:
+def _model(
+    name: str,
+    floating_base: bool,
+    joint_order: str | None,
+    fixed_joints: str,
+    strict: bool,
+    folder: Callable[[], str],
+) -> Model:
     """The mechanism of a file; its XML elements are freed on return."""
     found: list[Robot] = []
 
@@ -132,7 +152,7 @@ def _model(name: str, floating_base: bool, joint_order: str | None, fixed_joints
             raise ArgumentError(f"floating_base is for URDF; in {name}, an MJCF file, write <freejoint/> in the body")
         from linkwork.formats import mjcf
 
-        return mjcf.model_of(root, fixed_joints=fixed_joints)
+        return mjcf.model_of(root, fixed_joints=fixed_joints, folder=folder())
     raise root.error(f"the root element must be <robot> (URDF) or <mujoco> (MJCF), not <{quoted(root.tag)[1:-1]}>")
 
 

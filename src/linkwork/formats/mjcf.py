@@ -39,35 +39,33 @@ from linkwork.formats.mjcf_parts import (
     Names,
     actuators_of,
     constraints_of,
-    left_out,
+    omissions_of,
     rotation,
     spring_of,
     unused_name,
 )
+from linkwork.formats.omissions import Omissions
 from linkwork.formats.xml import Element, shortened
 from linkwork.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
 from linkwork.model import WORLD, Builder, Model, merge_fixed
 from linkwork.spatial import Mat3, Sym3, Transform, Vec3, sin_cos
 
-MOST_SAID = 20
-"""The largest number of ignored elements that a warning names."""
 _POSITION = re.compile(r"line (\d+)")
 _ELEMENT = re.compile(r"Element '([^']+)'")
 
 
-def model_of(root: Element, *, fixed_joints: str) -> Model:
-    """The mechanism of a <mujoco> file."""
-    check_files(root)
+def model_of(root: Element, *, fixed_joints: str, folder: str) -> Model:
+    """The mechanism of a <mujoco> file that may refer to files in a folder."""
+    check_files(root, folder)
     compiled = _compile(root)
-    conversion = _Conversion(compiled, root.attributes.get("model") or "mujoco", root.path)
+    conversion = _Conversion(compiled, root.attributes.get("model") or "mujoco", root.path, folder)
     try:
         model = conversion.model()
     except ModelError as error:
         raise root.error(str(error)) from None
-    left = [*conversion.left, *left_out(compiled)]
-    if left:
-        more = f"; and {len(left) - MOST_SAID} more such things" if len(left) > MOST_SAID else ""
-        warn_caller(f"{root.path}: {'; '.join(left[:MOST_SAID])}{more}")
+    omissions_of(compiled, conversion.omissions)
+    if texts := conversion.omissions.texts():
+        warn_caller(f"{root.path}: left out are {'; '.join(texts)}")
     return merge_fixed(model) if fixed_joints == "merge" else model
 
 
@@ -106,27 +104,27 @@ def _located(root: Element, message: str) -> FormatError:
 class _Conversion:
     """Converts a compiled MuJoCo model (symbols as in its documentation) to a Model."""
 
-    def __init__(self, compiled: Any, name: str, path: str) -> None:
-        self.m, self.path = compiled, path
+    def __init__(self, compiled: Any, name: str, path: str, folder: str) -> None:
+        self.m, self.path, self.folder = compiled, path, folder
         no_gravity = 1 << 7  # mjDSBL_GRAVITY, checked by a test
         gravity = [0.0] * 3 if compiled.opt.disableflags & no_gravity else compiled.opt.gravity.tolist()
         self.builder = Builder(name, gravity)
         self.bodies = _names(compiled.nbody, compiled.body, "body")
         self.joints = _names(compiled.njnt, compiled.joint, "joint")
-        self.body_names, self.joint_names = set(self.bodies), set(self.joints)  # including generated ones
+        self.body_names = set(self.bodies)
+        self.taken = {*self.bodies, *self.joints, *(compiled.site(site).name for site in range(compiled.nsite))}
         self.carrier = [WORLD] * compiled.nbody  # for each MuJoCo body, the name of the Model's body that carries it
         self.driven = _driven(compiled)
         self.on_carrier = [Transform.identity()] * compiled.nbody  # and its placement on that body
-        self.left: list[str] = []  # ignored parts of equality constraints and actuators
+        self.omissions = Omissions()
 
     def model(self) -> Model:
         for body in range(1, self.m.nbody):
             self.add(body)
         sites = [self.add_site(site) for site in range(self.m.nsite)]
         names = Names(self.bodies, self.joints, sites)
-        constraints, some = constraints_of(self.m, names)
-        actuators, others = actuators_of(self.m, names)
-        self.left = [*some, *others]
+        constraints = constraints_of(self.m, names, self.omissions)
+        actuators = actuators_of(self.m, names, self.omissions)
         model = self.builder.build()
         # Builder adds frames of bodies and joints at the body's own frame; MuJoCo's body frame may differ from it, and
         # generated joints need no frame.
@@ -139,7 +137,7 @@ class _Conversion:
         )
         numbers = {name: index for index, name in enumerate((WORLD, *model.body_names))}
         carriers = [(numbers[name], place) for name, place in zip(self.carrier, self.on_carrier, strict=True)]
-        looks = geometry_of(self.m, self.path, carriers, rotation)
+        looks = geometry_of(self.m, self.path, self.folder, carriers, rotation)
         held, motors = tuple(constraints), tuple(actuators)
         model = dataclasses.replace(model, frames=frames, constraints=held, actuators=motors, geometry=looks)
         active = np.flatnonzero(self.m.eq_active0).tolist()
@@ -166,7 +164,7 @@ class _Conversion:
         place = place * Transform(rotation(m.body_quat[body]), Vec3(*m.body_pos[body].tolist()))
         first, count = int(m.body_jntadr[body]), int(m.body_jntnum[body])
         if not count:
-            fixed = unused_name(f"fixed_{name}", self.joint_names)
+            fixed = unused_name(f"fixed_{name}", self.taken)
             self.builder.add_body(name, carrier, Fixed(), place, joint_name=fixed, **self.inertia(body, Vec3.zero()))
         anchor = Vec3.zero()
         for joint in range(first, first + count):
@@ -174,7 +172,7 @@ class _Conversion:
             kind, before, anchor = self.joint(joint)
             # x on the body sits at x - anchor on the joint's moved frame.
             place = Transform.identity() if isinstance(kind, Free) else place * before
-            link = name if last else unused_name(f"{name}_{self.joints[joint]}", self.body_names)
+            link = name if last else unused_name(f"{name}_{self.joints[joint]}", self.taken)
             inertia = self.inertia(body, anchor) if last else {}
             options = {"joint_name": self.joints[joint], **self.limits(joint, kind), **inertia}
             options["actuated"] = joint in self.driven if self.m.nu else None
@@ -224,7 +222,9 @@ class _Conversion:
         m = self.m
         body = int(m.site_bodyid[site])
         place = Transform(rotation(m.site_quat[site]), Vec3(*m.site_pos[site].tolist()))
-        name = unused_name(m.site(site).name or f"site{site}", self.body_names)
+        name = m.site(site).name
+        if not name or name in self.body_names:
+            name = unused_name(name or f"site{site}", self.taken)
         return self.builder.add_frame(name, self.carrier[body], self.on_carrier[body] * place)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.formats.omissions import Omissions
 from linkwork.model.all_contacts import Contacts
 from linkwork.model.contacts import Box, Capsule, Contact, Cylinder, Ellipsoid, HeightField, Plane, Softness, Sphere
 from linkwork.model.medium import Medium
@@ -45,7 +46,7 @@ def contacts_of(
     bonds = tuple(_softness(m.eq_solref[e], m.eq_solimp[e]) for e in held)
     return Contacts(
         tuple(each), limits, frictions, float(m.opt.impratio), reference, centres, bonds,
-        medium=_medium(m, bodies, reader), left_out=tuple(reader.left_out),
+        medium=_medium(m, bodies, reader), left_out=tuple(reader.omissions.texts()),
     )  # fmt: skip
 
 
@@ -57,7 +58,7 @@ def _medium(m: Any, bodies: list[str], reader: _Reader) -> Medium | None:
     for k in range(1, m.nbody):
         geoms = range(m.body_geomadr[k], m.body_geomadr[k] + m.body_geomnum[k])
         if any(m.geom_fluid[geom, 0] for geom in geoms):
-            reader.left_out.append(f"the medium's forces on {bodies[k]}, whose geoms are ellipsoids in it")
+            reader.omissions.add("the medium's forces on bodies with geoms that are ellipsoids in it", [bodies[k]])
         elif m.body_mass[k] >= _LEAST:
             first, second, third = m.body_inertia[k].tolist()
             squares = second + third - first, first + third - second, first + second - third
@@ -88,7 +89,7 @@ def _softness(solref: Any, solimp: Any) -> Softness:
 class _Reader:
     def __init__(self, m: Any, bodies: list[str]) -> None:
         self.m, self.bodies = m, bodies
-        self.left_out: list[str] = []
+        self.omissions = Omissions()
         import mujoco
 
         self.sums = int(mujoco.__version__.partition(".")[0]) >= 4
@@ -108,7 +109,8 @@ class _Reader:
             paired.add((min(a, b), max(a, b)))
             friction = m.pair_friction[k].tolist()
             if friction[0] != friction[1] and m.pair_dim[k] > 1:
-                self.left_out.append(f"pair {k} of geoms has friction that varies with direction; the first is taken")
+                ends = f"{self.names[a]} and {self.names[b]}"
+                self.omissions.add("friction of pairs that varies with direction, of which the first is taken", [ends])
             soft = _softness(m.pair_solref[k], m.pair_solimp[k])
             margin = self.margin(m.pair_margin[k : k + 1], m.pair_gap[k : k + 1])
             found.append(self.contact(a, b, int(m.pair_dim[k]), friction[::2], soft, margin))
@@ -122,7 +124,7 @@ class _Reader:
         m = self.m
         able = np.flatnonzero((m.geom_contype != 0) | (m.geom_conaffinity != 0))
         if able.size > _MOST_GEOMS:
-            self.left_out.append(f"contacts of {able.size} geoms, which are too many")
+            self.omissions.add("contacts of too many geoms", (self.names[k] for k in able))
             return []
         weld = m.body_weldid[m.geom_bodyid[able]]
         parent = m.body_weldid[m.body_parentid[weld]]
@@ -142,7 +144,8 @@ class _Reader:
                 continue
             found.append((a, b))
         if len(found) > _MOST_CONTACTS:
-            self.left_out.append(f"{len(found)} pairs of geoms, which are too many")
+            first = f"{self.names[found[0][0]]} and {self.names[found[0][1]]}"
+            self.omissions.add("contacts of too many pairs of geoms", [first], len(found) - 1)
             return []
         return found
 
@@ -175,8 +178,7 @@ class _Reader:
         own, other = int(m.geom_type[b]), int(m.geom_type[a])
         called = f"{self.names[b]} and {self.names[a]}"
         if other not in _PARTNERS.get(own, ()):
-            kinds = " and ".join(f"a {_KINDS[k]}" for k in (own, other))
-            self.left_out.append(f"the contact of {called}, {kinds}, which is not supported")
+            self.omissions.add(f"contacts of a {_KINDS[own]} and a {_KINDS[other]}", [called])
             return None
         on = self.bodies[m.geom_bodyid[a]] if m.geom_bodyid[a] else "world"
         return Contact(

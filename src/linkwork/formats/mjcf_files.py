@@ -3,7 +3,7 @@
 MuJoCo reads included files, sub-models, meshes, textures and height fields by itself. So each reference is resolved
 first, symbolic links included, at every place where a version of the compiler looks for it: beside the file with the
 reference, beside the model to which that file belongs and the models that attach it, and in the directories that their
-``<compiler>`` elements name. At none of these places may there be a file outside the folder of the first file.
+``<compiler>`` elements name. At none of these places may there be a file outside the model's root (``roots``).
 
 MuJoCo also copies elements (replicate, flexcomp, composite, attach) and allocates memory (height fields, textures, user
 data) as a few numbers request, in time that grows with the square of the copies, and no signal stops it. So these are
@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
 
+from linkwork.formats.roots import contains, is_shared
 from linkwork.formats.xml import MAX_DEPTH_OF_BODIES, MAX_ELEMENTS, Element, quoted, read
 
 MAX_FILES = 1000
@@ -33,18 +34,18 @@ _PROVIDER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # "http:", "C:" and the lik
 _POINTS = ("flexcomp", "composite")  # elements that make a grid of bodies
 
 
-def check_files(root: Element) -> None:
-    """Reject references out of the file's folder, in it and in all XML that it includes, and models that expand to more
-    than MuJoCo can handle.
+def check_files(document: Element, root: str) -> None:
+    """Reject references out of the folder ``root``, a real path, in a file and in all XML that it includes, and models
+    that expand to more than MuJoCo can handle.
     """
-    _Model(root, None, _Folder(os.path.dirname(os.path.abspath(root.path)))).check()
+    _Model(document, None, _Folder(root)).check()
 
 
 class _Folder:
     """The folder that no reference may leave, and the files that have been read in it."""
 
-    def __init__(self, path: str) -> None:
-        self.path, self.real = path, os.path.realpath(path)
+    def __init__(self, real: str) -> None:
+        self.real = real
         self.documents: dict[str, Element] = {}
         self.sizes: dict[str, int] = {}
         self.files, self.elements = 0, 0
@@ -62,29 +63,25 @@ class _Folder:
             raise element.error(f"the model pulls in more than {MAX_ELEMENTS} elements")
         return found
 
-    def holds(self, path: str) -> bool:
-        """Whether a real path lies in the folder."""
-        try:
-            return os.path.commonpath([path, self.real]) == self.real
-        except ValueError:  # another drive
-            return False
-
     def existing(self, element: Element, reference: str, places: Iterator[str]) -> list[str]:
         """The real paths of files in the folder that a reference may mean."""
         inside: list[str] = []
+        outside: list[str] = []
         wrong = "\\" in reference or "\0" in reference or _PROVIDER.match(reference) is not None
-        for place in places:
-            if wrong:
-                break
+        for place in () if wrong else places:
             path = os.path.join(place, reference)
             for real in {os.path.realpath(path), os.path.realpath(os.path.normpath(path))}:  # either order for ".."
-                if self.holds(real):
-                    inside.append(real)
-                elif os.path.lexists(real):
-                    wrong = True
-        if wrong or not inside:
-            raise element.error(f"{quoted(reference)} leads out of the model's folder; nothing is read from there")
+                (inside if contains(self.real, real) else outside).append(real)
+        there = [path for path in outside if os.path.lexists(path)]
+        if wrong or there or not inside:
+            leads = f"{quoted(reference)} leads out of the model's root {self.real}"
+            raise element.error(f"{leads}; nothing is read from there{self.unless(there or outside)}")
         return [path for path in dict.fromkeys(inside) if os.path.exists(path)]
+
+    def unless(self, outside: list[str]) -> str:
+        """The root that would contain the first of these paths, unless it is a home or a system folder."""
+        above = os.path.commonpath([self.real, os.path.dirname(outside[0])]) if outside else os.sep
+        return "" if is_shared(above) else f", unless root={above!r}"
 
     def asset(self, element: Element, path: str) -> None:
         """Bound the size of the files that MuJoCo reads."""

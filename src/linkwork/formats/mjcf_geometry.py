@@ -15,10 +15,12 @@ _SEEN = 2
 
 
 def geometry_of(
-    m: Any, path: str, carriers: list[tuple[int, Transform]], rotation: Callable[[Any], Mat3]
+    m: Any, path: str, folder: str, carriers: list[tuple[int, Transform]], rotation: Callable[[Any], Mat3]
 ) -> tuple[Geometry, ...]:
-    """Its geoms except planes and height fields; ``carriers`` are the body and placement of each of its bodies."""
-    folder = os.path.dirname(os.path.abspath(path))
+    """Its geoms except planes and height fields; ``carriers`` are the body and placement of each of its bodies. Meshes
+    are relative to ``folder``, the root of the model.
+    """
+    own = os.path.realpath(os.path.dirname(os.path.abspath(path)))
     found = []
     for geom in range(m.ngeom):
         kind = _KINDS.get(int(m.geom_type[geom]))
@@ -34,7 +36,7 @@ def geometry_of(
         mesh = ""
         if kind == "mesh":
             which = int(m.geom_dataid[geom])
-            mesh = _file(m, which, folder)
+            mesh = _file(m, which, own, folder)
             if not mesh:
                 continue  # defined in the file itself
             size = tuple(m.mesh_scale[which].tolist())
@@ -50,10 +52,10 @@ def geometry_of(
     return tuple(found)
 
 
-def _file(m: Any, mesh: int, folder: str) -> str:
-    """The path of a mesh's file, relative to the model's folder; empty if it has none."""
+def _file(m: Any, mesh: int, own: str, folder: str) -> str:
+    """The path of a mesh's file, relative to a folder; empty if it has none. MuJoCo's are relative to ``own``."""
     start = int(m.mesh_pathadr[mesh])
     if start < 0:
         return ""
     path = os.fsdecode(bytes(m.paths[start:]).partition(b"\0")[0])
-    return os.path.relpath(path, folder) if os.path.isabs(path) else path
+    return os.path.relpath(os.path.join(own, path), folder)

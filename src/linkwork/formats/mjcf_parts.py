@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from linkwork.formats.omissions import Omissions
 from linkwork.model import Actuator, Point
 from linkwork.model.constraints import Ball, Constraint, Coupling, Weld
 from linkwork.model.queries import unused
@@ -34,24 +35,32 @@ def rotation(wxyz: Any) -> Mat3:
     return Quaternion(x, y, z, w).normalized().matrix()
 
 
-def constraints_of(m: Any, names: Names) -> tuple[list[Constraint], list[str]]:
-    """The equality constraints that are active initially, and which are ignored, and why."""
-    found, left = list[Constraint](), list[str]()
+def constraints_of(m: Any, names: Names, omissions: Omissions) -> list[Constraint]:
+    """The equality constraints that are active initially, as far as a Model has their kinds."""
+    constraints = []
     for e in range(m.neq):
-        what = f"equality constraint {m.equality(e).name or e!r}"
-        if not m.eq_active0[e]:
-            left.append(f"{what} is off in the file and is left out")
-            continue
-        made = _equality(m, e, names)
+        made = _equality(m, e, names) if m.eq_active0[e] else "that are off in the file"
         if isinstance(made, str):
-            left.append(f"{what} {made} and is left out")
+            omissions.add(f"equality constraints {made}", [_name(m.equality, e)])
         else:
-            found.append(made)
-    return found, left
+            constraints.append(made)
+    return constraints
+
+
+def _name(view: Callable[[int], Any], index: int) -> str:
+    """The name of a thing in the file, or its number."""
+    return view(index).name or str(index)
+
+
+def _word(kind: str, value: int) -> str:
+    """The word for a value of an enumeration of MuJoCo, such as "tendon" for mjEQ_TENDON."""
+    import mujoco
+
+    return str(getattr(mujoco, kind)(value).name).partition("_")[2].lower()
 
 
 def _equality(m: Any, e: int, names: Names) -> Constraint | str:
-    """The constraint, or the reason why it is not supported."""
+    """The constraint, or which ones are not supported."""
     kind, one, other = int(m.eq_type[e]), int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     data = m.eq_data[e]
     if kind == JOINT:
@@ -59,11 +68,11 @@ def _equality(m: Any, e: int, names: Names) -> Constraint | str:
         if other < 0:
             return Coupling(joint, joint, 0.0, at)
         if data[2:5].any():
-            return "is not linear"
+            return "of joints that are not linear"
         ratio = float(data[1])
         return Coupling(joint, names.joints[other], ratio, at - ratio * float(m.qpos0[m.jnt_qposadr[other]]))
     if kind not in (CONNECT, WELD):
-        return "is of a kind that is not known here"
+        return f"of the kind {_word('mjtEq', kind)}"
     frames = names.sites if int(m.eq_objtype[e]) == SITES else names.bodies
     a, b = frames[one], frames[other]
     if frames is names.sites:  # their origins, or the sites themselves, coincide
@@ -81,8 +90,8 @@ def _numbers(vector: Vec3) -> tuple[float, float, float]:
     return (float(vector.x), float(vector.y), float(vector.z))
 
 
-def actuators_of(m: Any, names: Names) -> tuple[list[Actuator], list[str]]:
-    """All actuators, and the ignored parts of some."""
+def actuators_of(m: Any, names: Names, omissions: Omissions) -> list[Actuator]:
+    """All actuators, as far as a Model has their parts."""
     actuators = []
     taken = {m.actuator(i).name for i in range(m.nu)}
     for i in range(m.nu):
@@ -100,7 +109,10 @@ def actuators_of(m: Any, names: Names) -> tuple[list[Actuator], list[str]]:
             options["bias"] = tuple(m.actuator_biasprm[i][:3].tolist())
         gear = tuple(m.actuator_gear[i].tolist()) if frame is not None else ()
         actuators.append(Actuator(name, joints, frame, gear, left_out=", ".join(lacks), **options))
-    return actuators, [f"actuator {one.name!r} has {one.left_out}, left out here" for one in actuators if one.left_out]
+    for one in actuators:
+        if one.left_out:
+            omissions.add(f"of actuators {one.left_out}", [one.name])
+    return actuators
 
 
 def _transmission(m: Any, i: int, names: Names) -> tuple[dict[str, list[float]], str | None, list[str]]:
@@ -125,7 +137,7 @@ def _transmission(m: Any, i: int, names: Names) -> tuple[dict[str, list[float]],
         return {}, None, ["a tendon in space"]
     if kind == TO_SITE and int(m.actuator_trnid[i][1]) < 0:
         return {}, names.sites[target], []
-    return {}, None, ["a transmission that is not known here"]
+    return {}, None, [f"a transmission of the kind {_word('mjtTrn', kind)}{' to another' if kind == TO_SITE else ''}"]
 
 
 def _has_length(m: Any, i: int) -> bool:
@@ -136,10 +148,10 @@ def _law(m: Any, i: int) -> list[str]:
     """The parts of an actuator's law beyond a gain and a bias."""
     lacks = []
     if int(m.actuator_dyntype[i]) != NO_STATE:
-        lacks.append("a state of its own")
-    affine = int(m.actuator_biastype[i]) in (0, AFFINE_BIAS)
-    if int(m.actuator_gaintype[i]) != FIXED_GAIN or not affine:
-        lacks.append("a gain that varies")
+        lacks.append(f"a state of its own ({_word('mjtDyn', int(m.actuator_dyntype[i]))})")
+    gain, affine = int(m.actuator_gaintype[i]), int(m.actuator_biastype[i]) in (0, AFFINE_BIAS)
+    if gain != FIXED_GAIN or not affine:
+        lacks.append(f"a gain that varies ({_word('mjtGain', gain)})")
     if any(
         getattr(m, f"actuator_{name}")[i].any() for name in ("armature", "damping") if hasattr(m, f"actuator_{name}")
     ):
@@ -162,24 +174,19 @@ def _odd_spring(m: Any, joint: int) -> bool:
     return bool(poly or (m.jnt_stiffness[joint] and int(m.jnt_type[joint]) == FREE))
 
 
-def left_out(m: Any) -> list[str]:
-    """Other parts of MuJoCo's dynamics that a Model does not have."""
+def omissions_of(m: Any, omissions: Omissions) -> None:
+    """Add other parts of MuJoCo's dynamics that a Model does not have."""
 
-    def named(kind: str, view: Callable[[int], Any], indices: Any) -> list[str]:
-        return [f"{kind} {view(int(i)).name or int(i)!r}" for i in indices]
+    def add(what: str, view: Callable[[int], Any], indices: Any) -> None:
+        omissions.add(what, (_name(view, int(i)) for i in indices))
 
     heavy = [j for j in range(m.njnt) if m.jnt_type[j] == FREE and m.dof_armature[m.jnt_dofadr[j]]]
-    pulling = [t for t in range(m.ntendon) if not _carries_an_actuator_alone(m, t)]
-    left = {
-        "is left out": [*named("tendon", m.tendon, pulling), *(f"flex {i}" for i in range(m.nflex))],
-        "moves by itself in MuJoCo and is fixed here": named("mocap body", m.body, (m.body_mocapid >= 0).nonzero()[0]),
-        "has gravity compensation, which is left out": named("body", m.body, m.body_gravcomp.nonzero()[0]),
-        "has a spring that is no linear one of a joint, which is left out": named(
-            "joint", m.joint, [j for j in range(m.njnt) if _odd_spring(m, j)]
-        ),
-        "has an armature, which acts on the velocity in the body's axes here": named("free joint", m.joint, heavy),
-    }
-    return [f"{thing} {what}" for what, things in left.items() for thing in things]
+    add("tendons", m.tendon, (t for t in range(m.ntendon) if not _carries_an_actuator_alone(m, t)))
+    omissions.add("flexible bodies", map(str, range(m.nflex)))
+    add("motions of mocap bodies, which are fixed here", m.body, (m.body_mocapid >= 0).nonzero()[0])
+    add("gravity compensation of bodies", m.body, m.body_gravcomp.nonzero()[0])
+    add("springs that are no linear ones of a joint", m.joint, (j for j in range(m.njnt) if _odd_spring(m, j)))
+    add("the world's axes for armatures of free joints, here in the body's", m.joint, heavy)
 
 
 def _carries_an_actuator_alone(m: Any, tendon: int) -> bool:

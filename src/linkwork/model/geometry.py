@@ -22,7 +22,7 @@ class Geometry:
         collision: whether it is collision geometry.
         colour: red, green, blue and opacity from 0 to 1; None if the file gives none.
         mesh: for a mesh, the reference to its file as the model file gives it; the file is opened when it is shown.
-        folder: for a mesh, the folder of the model file.
+        folder: for a mesh, the folder that the reference is relative to: that of the model file, or the root of MJCF.
     """
 
     body: int

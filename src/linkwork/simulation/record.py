@@ -7,7 +7,6 @@ import numpy as np
 from linkwork.dynamics.arguments import Array
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import allocated
-from linkwork.simulation.plant import Answer
 from linkwork.simulation.trajectory import ARRAYS, Trajectory, sizes
 
 
@@ -24,33 +23,27 @@ class Record:
         shapes = [(rows, *size) for size in sizes(model, constraints).values()]
         arrays = allocated(f"{rows:,} states of {model.name!r}", shapes, every)
         self._arrays = dict(zip(ARRAYS, arrays, strict=True))
-        self._rows = [self._arrays[name] for name in ("t", "q", "v", "a", "tau", "constraint_forces")]
+        every_array = [self._arrays[name] for name in ("t", "q", "v", "a", "tau", "constraint_forces")]
         self.steps, self.every, self._dt = steps, every, dt
-        self.arrays = [array.reshape(1, rows, -1) for array in self._rows[1:]]
+        self._recorded = [array for array in every_array if array.size]
+        self.arrays = [array.reshape(1, rows, -1) for array in every_array[1:]]
         """The arrays of the states as compiled code fills them, (1, rows, numbers)."""
 
     def __len__(self) -> int:
         return self._count
 
-    def add(self, t: float, q: Array, v: Array, answer: Answer) -> None:
-        """Add a state, with its accelerations, driving forces and constraint wrenches."""
-        i, (times, qs, vs, accelerations, torques, wrenches) = self._count, self._rows
-        times[i], qs[i], vs[i] = t, q, v
-        accelerations[i], torques[i], forces = answer[:3]
-        if wrenches.size:  # otherwise they are not recorded
-            wrenches[i] = forces
-        self._count += 1
+    def add(self, *arrays: float | Array) -> None:
+        """Add a state: its time, q, v, accelerations, driving forces and, if they are recorded, constraint wrenches."""
+        i = self._count
+        for rows, array in zip(self._recorded, arrays, strict=False):
+            rows[i] = array
+        self._count = i + 1
 
     def filled(self, step: int) -> None:
         """Mark the states up to this step as recorded by compiled code; their times are set here."""
         count = step // self.every + 1 + (step == self.steps and step % self.every > 0)
-        self.filled_rows(count)
-
-    def filled_rows(self, count: int) -> None:
-        """Mark this number of states as recorded by compiled code; their times are set here."""
-        self._rows[0][self._count : count] = (
-            np.minimum(np.arange(self._count, count) * self.every, self.steps) * self._dt
-        )
+        number = np.arange(self._count, count)
+        self._arrays["t"][self._count : count] = np.minimum(number * self.every, self.steps) * self._dt
         self._count = count
 
     def trajectory(self, interrupted: bool = False) -> Trajectory:

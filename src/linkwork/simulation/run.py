@@ -83,7 +83,7 @@ class Run:
 
         def held(t: float, q: Array, v: Array) -> Any:
             assert self.asking is not None
-            return source(self.asking.now, t, q, v)
+            return source(self.asking.step, t, q, v)
 
         self.asking = stages.asking(held, np.asarray, fixed, q, v, self.states)
 
@@ -108,7 +108,7 @@ class Run:
     def _keep(self, k: int, q: Array, v: Array, answer: Answer) -> None:
         """Record and show a state."""
         if k % self.every == 0 or k == self.steps:
-            self.states.add(self.t, q, v, answer)
+            self.states.add(self.t, q, v, *answer[:3])
         if self.watched is not None:
             self.watched.see(self.t, q, v, answer)
 
@@ -151,7 +151,7 @@ class Run:
             else:
                 answer = self._answer(k, q, v, asking.said)
                 if k % self.every == 0 or k == self.steps:
-                    self.states.add(self.t, q, v, answer)
+                    self.states.add(self.t, q, v, *answer[:3])
             if k == self.steps:
                 return
             self._tell(k)

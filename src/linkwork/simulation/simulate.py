@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import integer, old_name, positive, switch
+from linkwork.arguments import choice, integer, old_name, positive, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.call import stepping
 from linkwork.dynamics.constrained import METHODS
+from linkwork.dynamics.dynamics import FORWARD_METHODS
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
 from linkwork.late import LateFunction
 from linkwork.model.constraints import Constraint
@@ -234,7 +235,9 @@ def _check_method(step: Step, method: Any, by_default: bool) -> None:
     known = isinstance(method, str)
     if step.contacts is not None and (step.integrator == "adaptive" or not (known and method == "articulated_body")):
         raise ArgumentError("contacts take the default method, and no adaptive integrator")
-    if step.constraints and not (known and method in METHODS):
+    if not step.constraints:
+        choice("method", method, FORWARD_METHODS)
+    elif not (known and method in METHODS):
         hint = "; or pass constraints=(), to leave out those of the model" if by_default else ""
         raise ArgumentError(
             f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out{hint}"

@@ -8,7 +8,6 @@ recorded, and the arguments of the next call; the last part returns the state at
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from math import prod
 from typing import Any
 
@@ -19,21 +18,12 @@ from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.repeating import flat
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array
-from linkwork.engine.emit.asking import KEPT
-from linkwork.engine.emit.call_frame import Words
-from linkwork.engine.emit.python_calls import ASKED
 from linkwork.engine.ir.program import Program
 from linkwork.engine.ir.stages import stages_of
-from linkwork.engine.mode import setting_of_calls
-from linkwork.engine.run.entries import by_turns
-from linkwork.engine.run.memory import address
 from linkwork.simulation.record import Record
 
 _TOLD = 4
 """The first results of a part before a call of the function: the array passed on to the next part, t, q and v."""
-
-_REACHED = ASKED.indices(("step", "begun", "row"))
-_STEP, _PARTS = ASKED.indices(("step", "parts"))
 
 
 class Question:
@@ -84,7 +74,7 @@ class Stages:
                 carried = (len(stage.carried),)
                 shaped = [carried, *question.shapes]
             function = _function(stage.program, [given[at] for at in stage.inputs], shaped)
-            parts.append((function, [at if at <= len(own) else at + _TOLD - 1 for at in stage.inputs]))
+            parts.append((function, stage.inputs))
         return Stages(parts)
 
     def asking(
@@ -100,25 +90,18 @@ class Stages:
         follows q, v, tau and t, with dt first. None if there is no code for them, which is found out by running it in
         one state.
         """
-        values: list[Array] = [q, v, np.zeros_like(v), np.zeros(()), *given]
-        place, entries, results = len(values), [], []
+        own: list[Array] = [q, v, np.zeros_like(v), np.zeros(()), *given]
+        values, happening, recorded = own, 2 if len(self.parts) == 1 else _TOLD, list[Array]()
         for number, (part, inputs) in enumerate(self.parts):
             found, _, fine = part.attempt([values[at] for at in inputs])
             if not fine.all() or part.entry is None:
                 return None
-            entries.append((part.entry, inputs))
-            results.append(found)
-            values = [*values[:place], *found[:_TOLD], *[np.zeros_like(v)] * (number + 1)]
-        happening = 2 if len(entries) == 1 else _TOLD
-        head = {"size": v.size, "carried": place, "answers": place + _TOLD, "happening": happening}
-        recorded = [q, v, *results[0][happening:]]
+            recorded = [q, v, *found[happening:]] if number == 0 else recorded
+            values = [*own, found[0], *[np.zeros_like(v)] * (number + 1)]
         for k, rows in enumerate(states.arrays):
             if rows.size and (k >= len(recorded) or recorded[k].size != rows.shape[2]):
                 return None
-            head |= {f"rows{k}": address(rows), f"numbers{k}": rows.shape[2] if rows.size else 0}
-        head |= {"dt": int(given[0].view(np.int64)), "steps": states.steps, "every": states.every}
-        turns, words = by_turns(entries, head, setting_of_calls())
-        return Asking(partial(turns, function, check), words, values[: place + _TOLD], happening, states)
+        return Asking(self.parts, function, check, own, happening, states)
 
 
 def _function(program: Program, given: Sequence[Shape], results: Sequence[Shape]) -> CompiledFunction:
@@ -137,21 +120,23 @@ class Asking:
     """
 
     def __init__(
-        self, turns: Callable[..., Any], words: Words, values: Sequence[Array], happening: int, states: Record
+        self,
+        parts: Sequence[tuple[CompiledFunction, Sequence[int]]],
+        function: Callable[..., Any],
+        check: Callable[[Any], Array],
+        values: Sequence[Array],
+        happening: int,
+        states: Record,
     ) -> None:
-        self._turns, self._words, self._values, self._states = turns, words, list(values), states
-        self._happening = happening
-        self._reached: list[Any] = [None] * (KEPT + 2 * int(words[_PARTS]))
+        (first, _), *later = parts  # which takes all arguments
+        self._first, self._later = first.quick, [(part.quick, inputs) for part, inputs in later]
+        self._function, self._check, self._states, self._happening = function, check, states, happening
+        self._dt, self._given = float(values[4]), list(values[4:])
         self.step, self.q, self.v = 0, values[0], values[1]
         self.begun: tuple[Array, ...] | None = None
         self.said: Array | None = None
         self.last = values[2]
         """The driving forces of the last step that was begun."""
-
-    @property
-    def now(self) -> int:
-        """The number of the step in progress."""
-        return int(self._words[_STEP])
 
     def at(self, step: int, q: Array, v: Array, tau: Array) -> None:
         """Continue from the beginning of a step; ``tau`` are the driving forces of the previous one."""
@@ -160,19 +145,45 @@ class Asking:
 
     def go_on(self, until: int) -> None:
         """Do and record steps until the first part of step ``until`` is done, or code cannot do a step."""
-        words, states = self._words, self._states
-        reached = self._reached
-        reached[:KEPT] = self.q, self.v, self.begun, None
-        news = {"step": self.step, "begun": int(self.begun is not None), "until": until, "row": len(states)}
-        ASKED.put(words, news)
-        try:
-            self._turns(reached, self.q, self.v, *self._values[2:])
-        finally:
-            step, begun, row = words[_REACHED].tolist()
-            self.step, (self.q, self.v, last, self.said) = step, reached[:KEPT]
-            self.begun = last if begun else None
-            self.last = self.last if last is None else last[self._happening + 1]
-            states.filled_rows(row)
+        self.said = None
+        while self.begun is not None or self._begin():
+            if self.step >= until or not self._end():
+                return
+
+    def _begin(self) -> bool:
+        """Do the first part of a step, and record its state; whether code can do it."""
+        t, q, v, states = self.step * self._dt, self.q, self.v, self._states
+        tau = self._ask(t, q, v)
+        self.begun = found = self._first(None, q, v, tau, t, *self._given)
+        if found is None:
+            self.said = tau
+            return False
+        happening = found[self._happening :]
+        self.last = happening[1]
+        if self.step % states.every == 0 or self.step == states.steps:
+            states.add(t, q, v, *happening)
+        return True
+
+    def _end(self) -> bool:
+        """Do the other parts of a step; whether code can do them."""
+        found, answers = self.begun, list[Array]()
+        own = (self.q, self.v, self.last, self.step * self._dt, *self._given)
+        for code, inputs in self._later:
+            carried, t, q, v = found[:_TOLD]  # type: ignore[index]
+            answers.append(self._ask(float(t), q, v))
+            values = (*own, carried, *answers)
+            found = code(None, *[values[at] for at in inputs])
+            if found is None:
+                return False
+        self.q, self.v = found[:2]  # type: ignore[index]
+        self.begun, self.step = None, self.step + 1
+        return True
+
+    def _ask(self, t: float, q: Array, v: Array) -> Array:
+        """The driving forces; arrays become read-only before anybody sees them."""
+        q.setflags(write=False)
+        v.setflags(write=False)
+        return self._check(self._function(t, q, v))
 
     def happening(self, begun: tuple[Array, ...]) -> tuple[Array, ...]:
         """Accelerations, driving forces, and, if any, wrenches and friction and stop forces, of a step begun."""

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from linkwork import ArgumentError
 from linkwork.files import write_text
 
 _END = "<!-- end -->"
+
+
+def refuse_idle(path: Path, load: float, idle: float) -> None:
+    """Raise an error if the page says, outside of its tables, that the machine was idle, and it was not."""
+    words = re.sub(rf"<!-- [^>]* -->\n.*?{_END}", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    if load > idle and re.search(r"\bidle\b", words):
+        raise ArgumentError(f"{path} says that the machine was idle, but its load was {load:g} before; measure again")
 
 
 def put(path: Path, name: str, text: str) -> None:

@@ -1,9 +1,10 @@
 """Experiments of the papers repeated, and questions that these left open: figures, data and a summary in one folder.
 
-Each experiment is a package with ``measure`` (returns plain data that JSON can hold), ``draw`` (figures of them),
+Each experiment is a package with ``parts`` (of its data, which JSON can hold), ``draw`` (figures of them),
 ``summarise`` (tables of them on the console) and ``tables`` (those of its page, by their places there; the table
 "claims" compares the paper's claims with the results).
 
+    parts                           data in parts: exact counts; times and errors with the commit of their code
     counting, clock                 operations and times
     steps, longest_path, schedule   parallelism: sequential steps, dependent operations, processors
     truth, rounding                 50 digits, and errors against them
@@ -21,12 +22,13 @@ from typing import Any, Protocol
 from rich.console import Console
 
 from linkwork_lab.reproduce import closed_chains, constraint_force, operational_inertia, virtual_work
+from linkwork_lab.reproduce.parts import Parts
 
 
 class Experiment(Protocol):
     """The interface of an experiment."""
 
-    def measure(self, quick: bool, say: Callable[[str], None]) -> dict[str, Any]: ...
+    def parts(self, quick: bool, say: Callable[[str], None]) -> tuple[Any, Parts]: ...
 
     def draw(self, data: dict[str, Any], folder: Path) -> list[Path]: ...
 

@@ -3,7 +3,7 @@
 Those that ``lw.forward_dynamics`` offers for study are in ``linkwork.algorithms.ALGORITHMS``, too; the others are here.
 
     explicit_inverse                                    J A⁻¹ Jᵀ with A⁻¹ formed
-    link_splitting                                      virtual work with links split, and without
+    link_splitting                                      virtual work as printed, with links split, and without
     constraint_force_original, constraint_force_world   before the paper's correction; as published
 """
 

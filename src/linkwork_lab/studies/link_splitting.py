@@ -1,21 +1,23 @@
-"""Virtual work as in section 4 of Yamane and Nakamura, for study: with links split, and without.
+"""Virtual work as Yamane and Nakamura print it, for study: with links split as in their section 4, and without.
 
-``virtual_work_split``: a link with n > 3 joints becomes n - 2 links on fixed joints, so that each has at most 3
-(Figure 3). Every part has an equal share of the link's inertia and external force: any positive shares that sum to
-one are exact on paper, and these lose the fewest digits. Then ``virtual_work`` runs unchanged. O(n), but the fixed
-joints cost as much as others, and the shares cost digits. Rolled code is that of ``virtual_work`` for the mechanism
-with split links (``model.splitting``).
-
-``virtual_work_unsplit``: the paper's recursion with explicit blocks Ω of Φ⁻¹ (Eq. 43). Joint m, between links m and
-p, is coupled to the joints on link m and those already joined on p; Φₘₓ = -Kₘ A⁻¹ₘ X Kₓᵀ for a child x of m, +
-Kₘ Xᵀ A⁻¹ₚ Xₓ Kₓᵀ for a sibling:
+``virtual_work_unsplit``: the recursion with explicit blocks Ω of Φ⁻¹ (Eq. 43). Joint m, between links m and p, is
+coupled to the joints on link m and those already joined on p; Φₘₓ = -Kₘ A⁻¹ₘ X Kₓᵀ for a child x of m, +
+Kₘ Xᵀ A⁻¹ₚ Xₓ Kₓᵀ for a sibling. Φ_J is the same with the rows K_J of joint m instead of Kₘ:
 
     inward    M = (Sₘ - Σ Φₘₓ Ωₓᵧ Φₘᵧᵀ)⁻¹,   nₘ = M (aₘ - Σ Φₘₓ nₓ),   over all x, y of both kinds      Eqs. 36, 37
               Ωₓᵧ += Bₓ M Bᵧᵀ,   Ωₓₘ = -Bₓ M,   nₓ -= Bₓ nₘ,   Bₓ = Σ Ωₓᵧ Φₘᵧᵀ,   for the siblings       Eqs. 43, 35
     outward   nₓ -= Σ Ωₓᵧ Φₘᵧᵀ nₘ,   for the children of m, with Ω as it was before m                     Eqs. 46, 47
+              q̈ₘ = Σ Φ_Jₘₓ nₓ - a_Jₘ,   over m, the parent, the children and all siblings x              Eqs. 50, 53
 
 On a link with k joints this is k³/3 block products (the paper says the whole is O(n²) at worst; a star shows O(n³)).
-The signs above are ours too: the paper gives only the first.
+The signs above are ours too: the paper gives only the first. Φ_J is not symmetric, so that S_{Ji,i+1} stands in Eq. 53
+where S_{Ji+1,i}ᵀ is printed.
+
+``virtual_work_split``: the same with links split: a link with n > 3 joints becomes n - 2 links on fixed joints, so that
+each has at most 3 (Figure 3). Every part has an equal share of the link's inertia and external force: any positive
+shares that sum to one are exact on paper, and these lose the fewest digits. O(n), but the fixed joints cost as much as
+others, and the shares cost digits. Rolled code is that of ``virtual_work_unsplit`` for the mechanism with split links
+(``model.splitting``).
 """
 
 from __future__ import annotations
@@ -24,11 +26,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from linkwork.algorithms.tree import Body, BodyForces, FamilyTree, Field, JointField, JointValues, Tree, fields
-from linkwork.algorithms.virtual_work import virtual_work
 from linkwork.inside import Node, Walks, alone, parts_of
 from linkwork.joints import Fixed
 from linkwork.spatial import Factor, Force, Mobility, Motion, RigidMobility, Transform, Wrenches
-from linkwork.spatial.matrices import Column, Matrix, applied, minus, negated, product, transposed, units
+from linkwork.spatial.matrices import Column, Matrix, Row, applied, minus, negated, plus, product, transposed, units
 
 
 def virtual_work_split(
@@ -36,7 +37,7 @@ def virtual_work_split(
 ) -> tuple[JointField]:
     """q̈, with every link split until it has at most three joints."""
     split = SplitTree(tree)
-    (parted,) = virtual_work(split, split.share(q), split.share(v), split.share(tau), split.share_forces(f_ext))
+    (parted,) = virtual_work_unsplit(split, split.share(q), split.share(v), split.share(tau), split.share_forces(f_ext))
     qdd: JointField = tree.field()
     for body in tree.outward():
         qdd[body] = parted[split.first[body.index]]
@@ -75,6 +76,12 @@ class SplitTree(Walks):
     def inward(self) -> Iterator[Node]:
         return (part for part, _, _ in reversed(self._bodies))
 
+    def children_inward(self, body: Body) -> Iterator[Node]:
+        return (part for part in self.inward() if part.parent is body)
+
+    def siblings_behind(self, body: Body) -> Iterator[Node]:
+        return (part for part in self.children_inward(body.parent) if part.index > body.index)
+
     def share(self, field: JointValues) -> JointField:
         """An argument of the old tree for this one: a part on a fixed joint has no coordinates."""
         new: JointField = self.field()
@@ -97,13 +104,13 @@ def virtual_work_unsplit(
     K: Field[Wrenches] = tree.field()
     J: Field[Wrenches] = tree.field()
     A: Field[Mobility] = tree.field()
-    V, c, u, a = fields(tree, Motion, 4)
-    t, f, d = fields(tree, Force, 3)
-    Phi, Omega, S, B = fields(tree, Matrix, 4)
+    V, c, u = fields(tree, Motion, 3)
+    t, f = fields(tree, Force, 2)
+    Phi, Phi_J, Omega, S, S_J, B = fields(tree, Matrix, 6)
     right, n, pushed = fields(tree, Column, 3)
     qdd: JointField = tree.field()
     V[tree.world], A[tree.world], t[tree.world] = Motion.zero(), Mobility.zero(), Force.zero()
-    u[tree.world], d[tree.world], a[tree.world] = -tree.gravity, Force.zero(), -tree.gravity
+    u[tree.world] = -tree.gravity
 
     def children(m: Body) -> Iterator[Body]:
         """The children that are joined already; a free joint joins nothing."""
@@ -122,7 +129,7 @@ def virtual_work_unsplit(
         A[body] = RigidMobility.of_inertia(body.inertia).full()
         f[body] = J[body].times(tau[body])
         t[body] = f_ext[body] - V[body].cross(body.inertia * V[body]) + f[body]  # Eq. 28
-        d[body], n[body] = Force.zero(), [0.0] * len(K[body].compliance)
+        n[body] = [0.0] * len(K[body].compliance)
 
     for body in tree.inward():
         u[body] = A[body] * t[body]
@@ -132,14 +139,27 @@ def virtual_work_unsplit(
             Omega[body, x], Omega[x, body] = _zero(K[body], K[x]), _zero(K[x], K[body])
 
     def feel(m: Body) -> None:
-        """Φ between a joint and those around it."""
-        for x in children(m):
-            Phi[m, x] = transposed([K[m].dot(-(A[m] * X[x].to_parent(pull))) for pull in K[x].units()])  # Eq. 39
-        for x in siblings(m):
-            pulled = (A[m.parent] * X[x].to_parent(pull) for pull in K[x].units())
-            Phi[m, x] = transposed([K[m].dot(X[m].to_child(motion)) for motion in pulled])
+        """Φ and Φ_J between a joint and those around it; of Φ_J, columns."""
+        own, other = units_of(m)
+        for x in tree.children_inward(m):
+            there = [-(A[m] * X[x].to_parent(pull)) for pull in K[x].units()]
+            Phi[m, x], Phi_J[m, x] = seen(m, there)  # Eq. 39
+            Phi_J[x, m] = [J[x].dot(-X[x].to_child(motion)) for motion in own]
+        for x in tree.siblings_behind(m):
+            there = [A[m.parent] * X[x].to_parent(pull) for pull in K[x].units()]
+            Phi[m, x], Phi_J[m, x] = seen(m, [X[m].to_child(motion) for motion in there])
+            Phi_J[x, m] = [J[x].dot(X[x].to_child(motion)) for motion in other]
+        S_J[m] = [J[m].dot(motion + X[m].to_child(shared)) for motion, shared in zip(own, other, strict=True)]
 
-    def join(m: Body) -> None:
+    def units_of(m: Body) -> tuple[list[Motion], list[Motion]]:
+        """The responses of a joint's link and of its parent to its unit forces."""
+        pulls = K[m].units()
+        return [A[m] * pull for pull in pulls], [A[m.parent] * X[m].to_parent(pull) for pull in pulls]
+
+    def seen(m: Body, motions: list[Motion]) -> tuple[Matrix, Matrix]:
+        return transposed([K[m].dot(motion) for motion in motions]), [J[m].dot(motion) for motion in motions]
+
+    def join(m: Body, lack: Motion) -> None:
         """The force of a joint while those before it are free, and what it changes at its siblings."""
         for near in (children, siblings):
             for x in near(m):
@@ -148,7 +168,7 @@ def virtual_work_unsplit(
                     B[x] = _plus(B[x], product(Omega[x, y], transposed(Phi[m, y])), 1.0)
         _, felt = A[m.parent].across(X[m])
         S[m] = K[m].project(A[m] + felt)  # Eq. 32
-        right[m] = K[m].dot(c[m] - u[m] + X[m].to_child(u[m.parent]))
+        right[m] = K[m].dot(lack)
         for near in (children, siblings):
             for x in near(m):
                 S[m] = _plus(S[m], product(Phi[m, x], B[x]), -1.0)
@@ -164,9 +184,11 @@ def virtual_work_unsplit(
             Omega[m, x] = transposed(Omega[x, m])
 
     for m in tree.inward():
+        lack = c[m] - u[m] + X[m].to_child(u[m.parent])
+        qdd[m] = [-number for number in J[m].dot(lack)]  # -a_J
+        feel(m)
         if K[m].compliance:
-            feel(m)
-            join(m)
+            join(m, lack)
 
     for m in tree.outward():
         if K[m].compliance:
@@ -175,15 +197,24 @@ def virtual_work_unsplit(
             for x in children(m):
                 for y in children(m):
                     n[x] = minus(n[x], applied(Omega[x, y], pushed[y]))  # Eq. 47
-        force = K[m].times(n[m])
-        d[m] = d[m] + force
-        d[m.parent] = d[m.parent] - X[m].to_parent(force)
 
-    for body in tree.outward():
-        a[body] = A[body] * (t[body] + d[body])  # Eq. 48
-        qdd[body] = J[body].dot(a[body] - X[body].to_child(a[body.parent]) - c[body])  # Eq. 49
+    for m in tree.outward():
+        qdd[m] = _more(qdd[m], S_J[m], n[m])  # Eq. 53, and so are the next
+        for x in tree.children_inward(m):
+            qdd[m] = _more(qdd[m], Phi_J[m, x], n[x])
+            qdd[x] = _more(qdd[x], Phi_J[x, m], n[m])
+        for x in tree.siblings_behind(m):
+            qdd[m] = _more(qdd[m], Phi_J[m, x], n[x])
+            qdd[x] = _more(qdd[x], Phi_J[x, m], n[m])
 
     return (qdd,)
+
+
+def _more(q: Row, columns: Matrix, sizes: Row) -> Row:
+    """q plus a combination of columns."""
+    for column, size in zip(columns, sizes, strict=True):
+        q = plus(q, [number * size for number in column])
+    return q
 
 
 def _zero(rows: Wrenches, columns: Wrenches) -> Matrix:

@@ -4,15 +4,16 @@ In: a model, its contacts (``model.contacts``), a state. Out: accelerations and 
 
     public                  the user's functions
     law                     the compiled functions of a model with contacts, kept with it
-    text                    their text, up to 50 bodies:
+    text                    their text, with rows over the accelerations of joints or the motions of frames:
+    by_joints, by_bodies
+    masses                  effective inverse masses in the reference configuration
     collision, boxes        points, distances and normals
-    kept                    the rows of those points that touch
+    meeting, kept           points of contacts, and the rows of those that touch
     softness                each row's reference acceleration and regularisation
     drag                    of a medium
     costs, line             cost functions of rows, and their search along a line
-    newton, sparse          minimises them
+    newton                  minimises them, whatever carries the inertia:
+    dense, sparse           the mass matrix
+    articulated             articulated bodies
     implicit                differentiates the solution
-    many_bodies             more bodies, in the place of ``law`` and ``text``:
-    points, joint_rows      single rows, for all states
-    search                  Newton's method by articulated bodies
 """

@@ -1,6 +1,7 @@
 """The contact problem over the motions of frames, for mechanisms of any number of bodies (``articulated``).
 
-Rows are those of ``text`` in other coordinates. Recursions are called as code with loops where there are many bodies.
+Rows are those of ``by_joints`` in other coordinates. Recursions are called as code with loops where there
+are many bodies.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class State(NamedTuple):
 
 
 class ByBodies(Text):
-    """``Text`` for a mechanism of any number of bodies."""
+    """The problem over the motions of frames."""
 
     def __init__(self, of: Touching) -> None:
         super().__init__(of)
@@ -115,7 +116,7 @@ class ByBodies(Text):
     def _rows(self, state: State, meetings: Meetings) -> Holds:
         """The rows of the problem, over the change of the free accelerations, and the motions of frames by it."""
         speeds, place, rates = _flat(state.v), _flat(state.q), _flat(state.free)
-        _, masses = self.of.inverse_masses
+        masses = self.of.masses.dofs
         holds = Holds(self._groups(state, meetings), ratio=self.contacts.friction_ratio)
         for dof, at, bounds, softness, margin in self.of.limited:
             sign, wanted, D = limit_row(place[at], speeds[dof], bounds, softness, margin, masses[dof], meetings.dt)
@@ -193,7 +194,7 @@ class ByBodies(Text):
         return [drift, frame_velocity(self.model, q, v, ends, reference=aligned)]
 
     def _together(self, held: HeldBy, grip: int, places: Any, rates: Sequence[Any]) -> tuple[dict[int, Any], Any, Any]:
-        """As ``Text._points_together``, over the motions of the two frames."""
+        """As ``ByJoints._points_together``, over the motions of the two frames."""
         a, b, (drift, V) = held.a[grip], held.b[grip], rates
         point = places[b] @ held.placements[grip][:, 3]
         arm, nothing = point[:3] - places[b][:3, 3], np.zeros((3, 3))

@@ -22,11 +22,12 @@ from linkwork.spatial import Scalar, Vec3
 from linkwork.spatial.elementary import varying_as
 
 if TYPE_CHECKING:
-    from linkwork.dynamics.contact.text import Text, Twist
+    from linkwork.dynamics.contact.by_joints import ByJoints
+    from linkwork.dynamics.contact.text import Twist
 
 
 def differentiable(
-    text: Text, problem: Dense, a: Sequence[Scalar], found: Sequence[Touch], columns: Sequence[Twist],
+    text: ByJoints, problem: Dense, a: Sequence[Scalar], found: Sequence[Touch], columns: Sequence[Twist],
     v: Sequence[Scalar], dt: Scalar | None,
 ) -> list[Scalar]:  # fmt: skip
     """The accelerations, with their derivatives."""

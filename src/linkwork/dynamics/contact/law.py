@@ -6,36 +6,29 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linkwork.algorithms import SUPPORTED
 from linkwork.compiled.arrays import array_of
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.law import law
-from linkwork.dynamics.arguments import Array, check_model
-from linkwork.dynamics.call import call
+from linkwork.dynamics.arguments import check_model
 from linkwork.dynamics.contact.by_bodies import ByBodies
+from linkwork.dynamics.contact.by_joints import ByJoints
+from linkwork.dynamics.contact.masses import InverseMasses, reference_configuration
 from linkwork.dynamics.contact.sparse import Sparsity
 from linkwork.dynamics.contact.text import Text
-from linkwork.dynamics.derivatives import mass_matrix_inverse
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.dynamics.held import held_by
-from linkwork.dynamics.kinematics import jacobian, neutral
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import interpreted
 from linkwork.engine.plans.costs import looped, within
 from linkwork.errors import ArgumentError, warn_caller
-from linkwork.joints import Free, Spherical
 from linkwork.model.all_contacts import Contacts, as_contacts
 from linkwork.model.constraints import Constraint, Coupling
 from linkwork.model.contacts import Contact, Softness
-from linkwork.model.model import WORLD, Frame, Model, Point
+from linkwork.model.model import WORLD, Frame, Model
 from linkwork.properties import cached_property
-from linkwork.spatial import Transform, Vec3
-from linkwork.spatial.small_matrices import skew
+from linkwork.spatial import Transform
 
-_NUMBERS = 400_000
-"""The approximate size of what is processed at a time."""
 _LIMBS = 3
 """Pairs of limbs for which code is specialised to contacts between these two alone: the pairs with most contacts."""
 
@@ -136,11 +129,11 @@ class Touching:
 
     @cached_property
     def text(self) -> Text:
-        return ByBodies(self) if self.by_bodies else Text(self)
+        return ByBodies(self) if self.by_bodies else ByJoints(self)
 
     def text_of(self, model: Model) -> Text:
-        """The text for a model that differs in numbers only."""
-        return self.text if model is self.model else Text(self, model)
+        """The text for a model that differs in numbers only, which are traced: its mass matrix has them all."""
+        return self.text if model is self.model else ByJoints(self, model)
 
     @cached_property
     def sparsity(self) -> Sparsity:
@@ -156,58 +149,39 @@ class Touching:
     def _cliques(self) -> list[list[int]]:
         """Degrees of freedom that are coupled when no bodies touch each other."""
         bodies = [self._dofs(body) for body in range(1, len(self.model.bodies) + 1)]
-        return bodies + [sorted({dof for end in ends for dof in self.path(end)}) for ends in self._bonded()]
+        return bodies + [sorted({dof for end in ends for dof in self.path(end)}) for ends in self.bonded]
 
-    def _bonded(self) -> list[list[str]]:
+    @cached_property
+    def bonded(self) -> list[list[str]]:
         """The frames that each constraint holds."""
         if self.held is None:
             return []
         names = [end if isinstance(end, str) else end.frame for end in self.held.ends]
         return [[names[end] for g in grips for end in (self.held.a[g], self.held.b[g])] for grips in self.held.grips]
 
-    @cached_property
-    def bond_masses(self) -> list[list[float]]:
-        """The effective inverse mass of each row of each constraint, as in ``inverse_masses``: rotational ones for the
-        angular rows of welds and hinges.
-        """
-        found = []
-        for constraint, ends in zip(self.constraints, self._bonded(), strict=True):
-            if isinstance(constraint, Coupling):
-                joints = dict.fromkeys((constraint.joint_a, constraint.joint_b))
-                dofs = [self.model.v_start[self.model.joint_index(name)] for name in joints]
-                found.append([sum(self.inverse_masses[1][dof] for dof in dofs)] * 6)
-                continue
-            both = [self._moved(end) for end in ends]
-            found.append([sum(each[k] for each in both) for k in (0, 0, 0, 1, 1, 1)])
-        return found
-
     def _pair(self, contact: Contact) -> bool:
         return self._moves(contact.on) and self._moves(contact.frame)
 
     @cached_property
-    def inverse_masses(self) -> tuple[list[float], list[float]]:
-        """Effective inverse masses in the reference configuration: of each frame's body at its centre of mass, the mean
-        over three directions (1/kg); and of each degree of freedom.
-        """
-        model = self.model
-        bodies = [self._moved(end)[0] for end in self.ends]
-        dofs = self._inverse_diagonal.copy()
-        for index, one in enumerate(model.bodies):
-            start = model.v_start[index]
-            if isinstance(one.joint, Free | Spherical):
-                for first in range(start, start + one.joint.nv, 3):
-                    dofs[first : first + 3] = dofs[first : first + 3].mean()
-        return bodies, dofs.tolist()
+    def masses(self) -> InverseMasses:
+        """Effective inverse masses in the reference configuration."""
+        bonded = [end for ends in self.bonded for end in ends]
+        return InverseMasses(self.model, self.contacts, [*self.ends, *bonded], interpreting=not self.by_bodies)
 
     @cached_property
-    def _inverse_diagonal(self) -> Array:
-        if not self.by_bodies:
-            return self._inverse.diagonal()
-        nv = self.model.nv
-        found = np.empty(nv)
-        for some in _in_parts(nv, nv):
-            units = np.eye(nv)[some]
-            found[some] = self._at_reference(units, None)[0][np.arange(len(units)), some]
+    def bond_masses(self) -> list[list[float]]:
+        """The effective inverse mass of each row of each constraint; inertias for the angular rows of welds and
+        hinges.
+        """
+        found = []
+        for constraint, ends in zip(self.constraints, self.bonded, strict=True):
+            if isinstance(constraint, Coupling):
+                joints = dict.fromkeys((constraint.joint_a, constraint.joint_b))
+                dofs = [self.model.v_start[self.model.joint_index(name)] for name in joints]
+                found.append([sum(self.masses.dofs[dof] for dof in dofs)] * 6)
+                continue
+            both = [self.masses.frames[end] for end in ends]
+            found.append([sum(each[k] for each in both) for k in (0, 0, 0, 1, 1, 1)])
         return found
 
     @cached_property
@@ -216,61 +190,8 @@ class Touching:
         if not self.contacts.tolerance:
             return 0.0
         with interpreted():
-            inertia = float(mass_matrix(self.model, self._measured_at).trace())  # nv times the mean of the diagonal
-        return 2.0 * self.contacts.tolerance * inertia
-
-    @cached_property
-    def _measured_at(self) -> Array:
-        """The configuration in which masses are measured."""
-        return np.array(self.contacts.reference) if self.contacts.reference is not None else neutral(self.model)
-
-    @cached_property
-    def _inverse(self) -> Array:
-        """The inverse mass matrix in that configuration."""
-        with interpreted():
-            return mass_matrix_inverse(self.model, self._measured_at)
-
-    def _moved(self, end: str) -> tuple[float, float]:
-        """Effective inverse mass and inertia of a frame's body at its centre of mass, means over three axes."""
-        body = self.body_of(end)
-        if not body:
-            return 0.0, 0.0
-        if self.by_bodies:
-            return self._moved_ends[end]
-        with interpreted():
-            point = Point(end, offset=self._centre_of(end))
-            J = jacobian(self.model, self._measured_at, [point], reference="local_world_aligned")
-        square = (J @ self._inverse @ J.T).diagonal()
-        return float(square[:3].mean()), float(square[3:].mean())
-
-    @cached_property
-    def _moved_ends(self) -> dict[str, tuple[float, float]]:
-        """The result of ``_moved`` for each moving frame, from unit forces and moments at each centre of mass."""
-        bonded = [end for ends in self._bonded() for end in ends]
-        ends = [end for end in dict.fromkeys([*self.ends, *bonded]) if self.body_of(end)]
-        frames, found = [self.model.frame(end) for end in ends], {}
-        for some in _in_parts(len(ends), 36 * len(ends)):
-            f = np.zeros((len(some), 6, len(ends), 6))
-            arms = [skew(np.array(self._centre_of(ends[k]))) for k in some]
-            for k, (frame, arm) in enumerate(zip(some, arms, strict=True)):
-                f[k, :, frame] = np.eye(6)
-                f[k, :3, frame, 3:] = arm.T  # the moment of a force at the centre
-            P = self._at_reference(np.zeros((6 * len(some), self.model.nv)), f.reshape(-1, len(ends), 6), frames)[1]
-            for k, (frame, arm) in enumerate(zip(some, arms, strict=True)):
-                own = P[6 * k : 6 * k + 6, frame]
-                moved = [own[i, i] - (arm @ own[i, 3:])[i] for i in range(3)]
-                found[ends[frame]] = float(np.mean(moved)), float(np.mean([own[i, i] for i in range(3, 6)]))
-        return found
-
-    def _at_reference(self, tau: Array, f: Array | None, frames: Sequence[Frame] = ()) -> list[Array]:
-        """Accelerations of the mechanism without contacts in the configuration in which masses are measured."""
-        q = np.broadcast_to(self._measured_at, (len(tau), self.model.nq))
-        forces = np.zeros((len(tau), 0, 6)) if f is None else f
-        values = [q, np.zeros_like(tau), tau, np.broadcast_to(self.model.armature, tau.shape), forces]
-        return call(SUPPORTED, self.model, [*values, np.zeros((*forces.shape[:2], 21))], frames)
-
-    def _centre_of(self, end: str) -> tuple[float, float, float]:
-        return dict(self.contacts.centres).get(end) or _centre(self.model, end, self.body_of(end))
+            inertia = mass_matrix(self.model, reference_configuration(self.model, self.contacts))
+        return 2.0 * self.contacts.tolerance * float(inertia.trace())  # nv times the mean of the diagonal
 
     def step_law(self, loaded: bool, damped: bool, wanted: bool, warm: bool) -> CompiledFunction:
         """Accelerations in a step, and, if ``wanted``, wrenches (points, 6) about the world's origin; ``damped`` adds
@@ -341,17 +262,6 @@ class Touching:
         return fingerprint.key(self.by_bodies, self.ends, self.contacts.digest, *rows, names)
 
 
-def _centre(model: Model, end: str, body: int) -> tuple[float, float, float]:
-    """The centre of mass of a frame's body, in the frame."""
-    inertia = model.bodies[body - 1].inertia
-    frame = model.frame(end)
-    mass = float(inertia.mass)
-    first = inertia.numbers()[1:4]
-    com = Vec3(*(float(x) / mass if mass else 0.0 for x in first))
-    x, y, z = frame.placement.inverse().rotation.apply(com - frame.placement.translation).numbers()
-    return float(x), float(y), float(z)
-
-
 def touching(
     model: Model, contacts: Any, limits: bool = True, friction: bool = True, constraints: Sequence[Constraint] = ()
 ) -> Touching:
@@ -401,9 +311,3 @@ def _friction_rows(model: Model, contacts: Contacts) -> list[tuple[int, Softness
         for k, friction in enumerate(body.limits.friction)
         if friction
     ]
-
-
-def _in_parts(count: int, numbers: int) -> list[NDArray[np.intp]]:
-    """A partition of ``count`` items, of so many numbers each, to be processed part by part."""
-    size = max(1, _NUMBERS // max(1, numbers))
-    return [np.arange(first, min(first + size, count)) for first in range(0, count, size)]

@@ -1,45 +1,29 @@
-"""The contact problem over arrays: collision, rows, dynamics and solution.
-
-Λ⁻¹ at the contacts is never formed: the problem is solved in the joint accelerations, which are fewer than the rows of
-contacts for tumbling legged robots; its matrix has the sparsity of the mass matrix, as long as contacts are with the
-ground.
+"""The contact problem over arrays: what both carriers of the inertia share (``by_joints``, ``by_bodies``): points,
+kept rows, forces.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows
 from linkwork.dynamics.contact.boxes import Touch
 from linkwork.dynamics.contact.collision import solid_of, tangents
-from linkwork.dynamics.contact.costs import Bond, Cone, Friction, Group, Holds, Limit, coefficients, cone_response
-from linkwork.dynamics.contact.dense import Dense
-from linkwork.dynamics.contact.drag import drag
-from linkwork.dynamics.contact.implicit import differentiable
-from linkwork.dynamics.contact.kept import HEAD, keep_near, like
+from linkwork.dynamics.contact.costs import Cone, cone_response
+from linkwork.dynamics.contact.kept import keep_near, like
 from linkwork.dynamics.contact.meeting import Meetings, shared
-from linkwork.dynamics.contact.newton import minimised
-from linkwork.dynamics.contact.softness import friction_row, impedance, limit_row, regularisation, spring
-from linkwork.dynamics.contact.sparse import Matrix, solved
-from linkwork.dynamics.dynamics import inverse_dynamics, mass_matrix, nonlinear_effects
-from linkwork.dynamics.held import HeldBy, at_grips, over_ends, rows_of
-from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian, jacobian_drift
+from linkwork.dynamics.contact.softness import impedance, regularisation, spring
+from linkwork.dynamics.kinematics import forward_kinematics
 from linkwork.joints import Free
-from linkwork.model.constraints import Ball
 from linkwork.model.contacts import Contact, Ground, Softness
-from linkwork.model.medium import Medium
 from linkwork.model.model import Model
-from linkwork.properties import cached_property
-from linkwork.spatial import Mat3, Scalar, Transform, Vec3, sqrt, total, where_less
-from linkwork.spatial.matrices import dot
-from linkwork.spatial.small_matrices import skew
+from linkwork.spatial import Mat3, Scalar, Transform, Vec3, total, where_less
 
 if TYPE_CHECKING:
     from linkwork.dynamics.contact.law import Touching
@@ -94,7 +78,7 @@ class Motion(NamedTuple):
     forces: Callable[[], Forces]
 
 
-class Text:
+class Text(ABC):
     """The contact problem of a model, or of one that differs from it in numbers only; the softness of contacts is then
     that of the first.
     """
@@ -102,6 +86,14 @@ class Text:
     def __init__(self, of: Touching, model: Model | None = None) -> None:
         self.of, self.model, self.contacts = of, of.model if model is None else model, of.contacts
         self.ends, self.points, self.sparsity, self.path = of.ends, of.points, of.sparsity, of.path
+
+    @abstractmethod
+    def motion(
+        self, q: Any, v: Any, tau: Any, dt: Scalar | None, f_ext: Any = None, start: Any = None, drag: Any = None
+    ) -> Motion:
+        """Accelerations and forces. ``start`` is the initial point of the search; ``drag`` (nv,), a diagonal added to
+        the rotor inertias, makes damping implicit over the step.
+        """
 
     def wrenches(self, motion: Motion) -> Any:
         """The wrench (6,) of each point about the world's origin."""
@@ -136,12 +128,7 @@ class Text:
 
     def mass(self, one: Contact) -> float:
         """The effective inverse mass of a contact."""
-        return self._masses[one.frame] + self._masses[one.on]
-
-    @cached_property
-    def _masses(self) -> dict[str, float]:
-        """The inverse mass at each frame."""
-        return dict(zip(self.ends, self.of.inverse_masses[0], strict=True))
+        return sum(self.of.masses.frames[end][0] for end in (one.frame, one.on))
 
     def pushes(
         self, found: Sequence[Touch], lacking: Callable[[Contact, Scalar], Twist], dt: Scalar | None
@@ -164,68 +151,6 @@ class Text:
                 forces += force
                 spins.append(Vec3(x, y, z))
         return array_of(forces).reshape(self.points, 3), spins
-
-    def _columns(self, q: Any) -> list[Twist]:
-        """The twist at the world's origin of each degree of freedom."""
-        found = [Twist(Vec3.zero(), Vec3.zero())] * self.model.nv
-        moving = [end for end in self.ends if self.path(end)]
-        J = numbers(jacobian(self.model, q, moving, reference="world")) if moving else np.zeros((0, 6))
-        for end, own in zip(moving, J.reshape(len(moving), 6, self.model.nv) if moving else J, strict=True):
-            for dof in self.path(end):
-                column = own[:, dof].tolist()
-                found[dof] = Twist(Vec3(*column[:3]), Vec3(*column[3:]))
-        return found
-
-    def holds(self, q: Any, v: Any, places: Places, columns: Sequence[Twist], meetings: Meetings) -> Holds:
-        """The rows of the problem: of touching points, joints and constraints."""
-        dt = meetings.dt
-        speeds, place = numbers(v).tolist(), numbers(q).tolist()
-        _, dofs = self.of.inverse_masses
-        turning = self.turning(speeds)
-        groups = []
-        for number, (own, friction, members) in enumerate(self.of.groups):
-            name = f"{'cones' if friction else 'sides'} {number}"
-            points = sum(one.points for one in members)
-            rows = KeptRows(name, HEAD + max(1, coefficients(friction)) + len(own), points)
-            self.keep(rows, members, lambda one, own=own: self._signs(one, own), places, q, meetings)  # type: ignore[misc]
-            given = [*(x for k in own for x in columns[k].numbers()), *(x[k] for x in (speeds, turning) for k in own)]
-            text = partial(_cone, coefficients=coefficients(friction)) if friction else _side
-            width = (friction + 1) * (len(own) + 1) + 1 + coefficients(friction)
-            groups.append(Group(own, friction, rows.mapped(f"{name} of joints", text, width, given)))
-        holds = Holds(groups, ratio=self.contacts.friction_ratio)
-        for dof, at, bounds, softness, margin in self.of.limited:
-            row = limit_row(place[at], speeds[dof], bounds, softness, margin, dofs[dof], dt)
-            holds.limits.append(Limit(dof, *row))
-        for dof, softness, most in self.of.rough:
-            holds.frictions.append(Friction(dof, *friction_row(speeds[dof], softness, dofs[dof], dt), most))
-        if self.of.held is not None:
-            holds.bonds += self._bonds(self.of.held, q, v, turning, dt)
-        return holds
-
-    def _bonds(self, held: HeldBy, q: Any, v: Any, turning: Sequence[Scalar], dt: Scalar | None) -> list[Bond]:
-        """The rows of constraints."""
-        places, V = forward_kinematics(self.model, q, held.ends), frame_velocity(self.model, q, v, held.ends)
-        seen, J = at_grips(held, places, V, held.placements), jacobian(self.model, q, held.ends)
-        aligned = jacobian(self.model, q, held.ends, reference="local_world_aligned")
-        drifts = jacobian_drift(self.model, q, v, held.ends, reference="local_world_aligned").reshape(-1, 6)
-        rates = drifts, frame_velocity(self.model, q, v, held.ends, reference="local_world_aligned")
-        speeds, found = numbers(v).tolist(), []
-        several = zip(held.constraints, held.grips, self.of.bonds, self.of.bond_masses, strict=True)
-        for constraint, grips, softness, masses in several:
-            own = seen.of(grips)
-            if isinstance(constraint, Ball):
-                rows, apart, drift = self._points_together(held, grips[0], places, aligned, rates)
-            else:
-                rows = over_ends(held, rows_of(held, constraint.all_rows(self.model, own), grips, seen.X)) @ J
-                apart, drift = constraint.all_errors(self.model, q, own), rows @ array_of(list(turning))
-            errors = numbers(apart).tolist()
-            b, k = spring(softness, dt)
-            d = impedance(softness, errors[0] if len(errors) == 1 else sqrt(dot(errors, errors)))
-            each = zip(numbers(rows).tolist(), errors, numbers(drift).tolist(), masses, strict=False)
-            for row, error, rate, mass in each:
-                wanted = -(b * dot(row, speeds) + rate) - k * d * error
-                found.append(Bond(row, wanted, regularisation(d, mass)))
-        return found
 
     def keep(
         self, rows: KeptRows, members: Sequence[Contact], more: Callable[[Contact], Sequence[float]], places: Places,
@@ -253,26 +178,6 @@ class Text:
             stiff = [*spring(key[2], meetings.dt), numbers(q).flat[0]]
             keep_near(kept, rows, key, stiff, next(one.points for one in members if like(one) == key))
 
-    def _points_together(
-        self, held: HeldBy, grip: int, places: Any, J: Any, rates: tuple[Any, Any]
-    ) -> tuple[Any, Any, Any]:
-        """Rows, errors and J̇v, in world axes, of two points that are held together; while they are apart, each moves
-        with its own body.
-        """
-        a, b = held.a[grip], held.b[grip]
-        point = places[b] @ held.placements[grip][:, 3]
-        arm = point[:3] - places[b][:3, 3]
-        moved = J[6 * b : 6 * b + 3] - skew(arm) @ J[6 * b + 3 : 6 * b + 6]
-        drift, V = rates
-        turning = skew(V[b][3:])
-        there = drift[b][:3] + skew(drift[b][3:]) @ arm + turning @ (turning @ arm)
-        return J[6 * a : 6 * a + 3] - moved, places[a][:3, 3] - point[:3], drift[a][:3] - there
-
-    def _signs(self, one: Contact, dofs: Sequence[int]) -> list[float]:
-        """For each degree of freedom: 1 if it moves the shape, -1 if it moves the other side, 0 if both or none."""
-        own, other = set(self.path(one.frame)), set(self.path(one.on))
-        return [float(dof in own) - float(dof in other) for dof in dofs]
-
     def turning(self, v: Sequence[Scalar]) -> list[Scalar]:
         """The term ω × v that free joints' accelerations lack, since their axes turn with the body. The contact law
         uses rates of velocities in world axes, and neglects all other terms of J̇.
@@ -283,82 +188,6 @@ class Text:
                 linear, angular = Vec3(*v[start : start + 3]), Vec3(*v[start + 3 : start + 6])
                 found[start : start + 3] = angular.cross(linear).numbers()
         return found
-
-    def motion(
-        self, q: Any, v: Any, tau: Any, dt: Scalar | None, f_ext: Any = None, start: Any = None, drag: Any = None
-    ) -> Motion:
-        """Accelerations and forces. ``start`` is the initial point of the search; ``drag`` (nv,), a diagonal added to
-        the rotor inertias, makes damping implicit over the step.
-        """
-        columns, places, meetings = self._columns(q), self.places(q), self.meetings(dt)
-        holds = self.holds(q, v, places, columns, meetings)
-        M = self.matrix(q)
-        force = numbers(tau - self._bias(q, v, f_ext)).tolist()
-        if self.contacts.medium is not None:
-            self._resist(force, self.contacts.medium, places, numbers(v).tolist(), columns)
-        free = solved(M, force, self.sparsity)
-        problem = Dense(M, force, holds, self.sparsity, dot(free, force))
-        begin = free if start is None else problem.begun(numbers(start).tolist(), free)
-        a = minimised(problem, begin, self.of.enough)
-        speeds, found = numbers(v).tolist(), self.met(places, meetings)
-        a = differentiable(self, problem, a, found, columns, speeds, dt)
-
-        def forces() -> Forces:
-            return Forces(found, *self.forces(found, columns, speeds, a, dt))
-
-        if drag is None:
-            return Motion(array_of(a), array_of(a), forces)
-        heavier, slowed = dict(M), []
-        for k, more in enumerate(numbers(drag).tolist()):
-            heavier[k, k] = heavier[k, k] + more
-            slowed.append(more * a[k])
-        # (M + drag)⁻¹ M a = a - (M + drag)⁻¹ drag a, which rounds less: only the change by drag is solved for
-        damped = [x - y for x, y in zip(a, solved(heavier, slowed, self.sparsity), strict=True)]
-        return Motion(array_of(a), array_of(damped), forces)
-
-    def _bias(self, q: Any, v: Any, f_ext: Any) -> Any:
-        """Bias forces of the joints: gravity, velocities and external forces."""
-        if f_ext is None:
-            return nonlinear_effects(self.model, q, v)
-        return inverse_dynamics(self.model, q, v, np.zeros(self.model.nv), f_ext)
-
-    def _resist(
-        self, force: list[Scalar], medium: Medium, places: Places, v: Sequence[Scalar], columns: Sequence[Twist]
-    ) -> None:
-        """Add the joint forces of the medium's drag."""
-        for frame, placement, sides in medium.boxes:
-            place, twist = places[frame] * placement, self._twist(frame, columns, v)
-            centre = place.translation
-            f, moment = drag(medium, sides, place.rotation, twist.at(centre), twist.angular)
-            moment = moment + centre.cross(f)
-            for dof in self.path(frame):
-                force[dof] = force[dof] + columns[dof].linear.dot(f) + columns[dof].angular.dot(moment)
-
-    def matrix(self, q: Any) -> Matrix:
-        full = numbers(mass_matrix(self.model, q))
-        return {(i, j): full[i, j] for i, j in self.sparsity.places}
-
-    def forces(
-        self, found: Sequence[Touch], columns: Sequence[Twist], v: Sequence[Scalar], a: Sequence[Scalar],
-        dt: Scalar | None,
-    ) -> tuple[Any, list[Vec3]]:  # fmt: skip
-        """The force at each point, in world axes, and the moment of torsional and rolling friction."""
-        rate = [x + y for x, y in zip(a, self.turning(v), strict=True)]
-        speeds, rates = ({end: self._twist(end, columns, each) for end in self.ends} for each in (v, rate))
-
-        def lacking(one: Contact, b: Scalar) -> Twist:
-            return (rates[one.frame] - rates[one.on]) + (speeds[one.frame] - speeds[one.on]) * b
-
-        return self.pushes(found, lacking, dt)
-
-    def _twist(self, end: str, columns: Sequence[Twist], x: Sequence[Scalar]) -> Twist:
-        """The twist of a frame's body at the world's origin, for given joint velocities."""
-        path = self.path(end)
-        if not path:
-            return Twist(Vec3.zero(), Vec3.zero())
-        moved = [[y * x[dof] for y in columns[dof].numbers()] for dof in path]
-        summed = [total(each) for each in zip(*moved, strict=True)]
-        return Twist(Vec3(*summed[:3]), Vec3(*summed[3:]))
 
 
 def sides(one: Contact, places: Places) -> tuple[Transform, Transform]:
@@ -399,39 +228,3 @@ def _keep_where(flag: Scalar, rows: KeptRows, row: Sequence[Scalar], q: Any) -> 
             return
         flag = where_less(numbers(q).flat[0], math.inf, flag, 0.0)
     rows.keep(flag, row)
-
-
-def _cone(row: Sequence[Scalar], given: Sequence[Scalar], coefficients: int) -> list[Scalar]:
-    """A kept row in the joints; torsional friction adds the rotation about the normal, rolling friction those about the
-    tangents.
-    """
-    normal, signs, b = Vec3(*row[3:6]), row[HEAD + coefficients :], row[7]
-    directions = [normal, *tangents(normal)]
-    J, wanted = _in_joints([*row[: HEAD + 1], *signs], directions, given)
-    n = len(signs)
-    spins = [Vec3(*given[6 * k + 3 : 6 * k + 6]) for k in range(n)]
-    turns = [
-        [sign * axis.dot(spin) for sign, spin in zip(signs, spins, strict=True)]
-        for axis in directions[: AXES[coefficients]]
-    ]
-    held = [-(b * dot(each, given[6 * n : 7 * n])) for each in turns]
-    return [*(x for each in (*J, *turns) for x in each), *wanted, *held, row[8], *row[HEAD : HEAD + coefficients]]
-
-
-def _side(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-    """The same without friction."""
-    J, wanted = _in_joints(row, [Vec3(*row[3:6])], given)
-    return [*J[0], *wanted, row[8]]
-
-
-def _in_joints(
-    row: Sequence[Scalar], directions: Sequence[Vec3], given: Sequence[Scalar]
-) -> tuple[list[list[Scalar]], list[Scalar]]:
-    """J of a point's motion in some directions, and their reference accelerations."""
-    point, (push, b), signs = Vec3(*row[:3]), row[6:8], row[HEAD + 1 :]
-    n = len(signs)
-    moves = [Twist(Vec3(*given[6 * k : 6 * k + 3]), Vec3(*given[6 * k + 3 : 6 * k + 6])).at(point) for k in range(n)]
-    J = [[sign * direction.dot(move) for sign, move in zip(signs, moves, strict=True)] for direction in directions]
-    speeds, turning = given[6 * n : 7 * n], given[7 * n :]
-    wanted = [-(b * dot(each, speeds) + dot(each, turning)) for each in J]
-    return J, [wanted[0] + push, *wanted[1:]]

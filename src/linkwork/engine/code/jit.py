@@ -74,6 +74,10 @@ def _llvm() -> Any:
         import llvmlite.binding as llvm
     except (ImportError, OSError) as error:
         raise LinkworkError(f"no machine code: {_MISSING} ({error})") from None
+    finally:
+        if "llvmlite.binding" not in sys.modules:  # interrupted: a part of it may have its lock held
+            for name in [name for name in sys.modules if name.startswith("llvmlite.binding.")]:
+                del sys.modules[name]
     return llvm
 
 
@@ -183,7 +187,7 @@ def _compile(text: str, cpu: tuple[str, str], triple: str) -> bytes:
 
 def link(image: bytes, names: list[str]) -> Code:
     """Object code linked into executable memory."""
-    needed = {**_system_symbols(), **(builtin.addresses() if names == list(builtin.NAMES) else {})}
+    needed = {**_system_symbols(), **(builtin.addresses() if names == [builtin.NAME] else {})}
     try:
         found = linker.linked(image, needed, names) or _linked(image, needed, names)
     except linker.Damaged:

@@ -40,6 +40,8 @@ _IN_MEMORY, _CODE, _MERGEABLE = 2, 4, 0x30
 """Flags of sections; the last is of constants that a linker may merge."""
 _RELATIVE = (2, 4)
 """Relocations: a 32-bit distance to a symbol, which may be a called function."""
+_DIRECT = (1, *_RELATIVE, 10, 11, 24)
+"""These, and other addresses and distances of a symbol."""
 _BEFORE = 8
 """How far before its target a distance may point: it is measured from the end of an instruction."""
 _JUMP = bytes.fromhex("ff2502000000 cccc")
@@ -90,6 +92,12 @@ class Object:
         """Whether these are plain code and constants."""
         others = self.sections["flags"] & ~np.uint64(_IN_MEMORY | _CODE | _MERGEABLE)
         return all(self.sections["type"][k] == _PROGRAM and not others[k] for k in self.present)
+
+    def check_targets(self) -> None:
+        """Require that what is reached by a table of addresses has a name there."""
+        named = np.array([bool(name) for name in self.names])
+        for found in self.relocations.values():
+            _require(named[found["symbol"][~np.isin(found["type"], _DIRECT)]].all())
 
     def part(self, which: int, kind: np.dtype[Any] = _BYTE) -> Any:
         """A section's content, as items of a kind."""
@@ -152,7 +160,10 @@ def linked(image: bytes, needed: Mapping[str, int], names: Sequence[str]) -> Lin
     if not image.startswith(_ELF):
         return None
     parts = Object(image)
-    if not usable() or not image[16:].startswith(_HERE) or not parts.tables or not parts.is_simple:
+    if not usable() or not image[16:].startswith(_HERE):
+        return None
+    parts.check_targets()
+    if not parts.tables or not parts.is_simple:
         return None
     layout = _Layout(parts)
     if not needed.keys() >= {parts.names[k] for k in layout.foreign}:

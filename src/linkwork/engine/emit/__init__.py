@@ -9,8 +9,8 @@ Goes out: the text of an LLVM module with a kernel and the functions that call i
     repeating, kept_rows, calling, sparing
                                     in a kernel: texts repeated, rows kept, code called, shorter variants
     packing, refilled, streaming    a batch: tiles; lanes that take the next state; large results past the caches
-    spinning, mailbox, pieces       threads: waiting, jobs, a batch in pieces
+    spinning, mailbox               threads: waiting, jobs
     time_loop                       a step repeated
-    builtin, serve, asking          functions of Python's stable ABI: a call with plain arrays; steps of a simulation
+    builtin, serve                  a function of Python's stable ABI: a call with plain arrays
     python_arrays, python_calls     arrays and calls of Python there
 """

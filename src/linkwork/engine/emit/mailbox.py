@@ -3,14 +3,13 @@
 A mailbox holds the address of a job's words, or 0; the address of the function that takes them; whether its owner is
 busy with a job; whether it is asleep; the address of a function that yields to other threads, or 0; the address of the
 words being offered; whether somebody is about to offer; a lock, which is held except for a moment, and Python's
-functions that acquire and release it, which need no interpreter; the address of the owner's workspace, and its size in
-numbers. A thread claims the mailbox before it offers. Everything shared is read and written atomically.
+functions that acquire and release it, which need no interpreter. A thread claims the mailbox before it offers.
+Everything shared is read and written atomically.
 
     serve   i64 (mailbox): runs jobs; when none has come for a while, it sleeps until the lock is released
     claim   i64 (mailbox): whether the owner is free and nobody else is about to offer
     offer   i64 (mailbox), claimed: makes the offered words the owner's job, and wakes it
     leave   i64 (mailbox), claimed: releases the claim
-    join    i64 (crew): counts one more member, whose mailbox is already there
 
 Whoever sets "asleep" from 1 to 0 wakes the owner: so the lock is released once each time that the owner sleeps.
 """
@@ -22,7 +21,7 @@ from linkwork.engine.emit.writer import Value, Writer
 
 JOB, FUNCTION, BUSY, ASLEEP, YIELD, OFFERED, CLAIMED, LOCK = 0, 8, 16, 24, 32, 40, 48, 56
 """Places in a mailbox, each in its own cache line."""
-ACQUIRE, RELEASE, WORKSPACE, ROOM = 57, 58, 59, 60
+ACQUIRE, RELEASE = 57, 58
 """Those beside the lock, which hardly change."""
 SIZE = 64
 NOBODY = 4
@@ -36,31 +35,25 @@ def place(w: Writer, mailbox: str, where: int) -> str:
 
 def text(triple: str) -> str:
     """The module of both sides of a mailbox, for a target."""
-    return "\n".join([_serve(spinning(triple).looks), claim(), _offer(), _leave(), _join(), wait(triple)])
+    return "\n".join([_serve(spinning(triple).looks), claim(), _offer(), _leave(), wait(triple)])
 
 
 def _serve(most: int) -> str:
     w = Writer()
     function_at, busy, asleep, yield_at = (place(w, "%mailbox", where) for where in (FUNCTION, BUSY, ASLEEP, YIELD))
     yielding = w.load(yield_at, "ptr")
-    look, take, gone, do, none, rest, sleep, late, wait_for_it, woken = (
-        w.block(part)
-        for part in ("look", "take", "gone", "do", "none", "rest", "sleep", "late", "wait_for_it", "woken")
+    look, take, none, rest, sleep, late, wait_for_it, woken = (
+        w.block(part) for part in ("look", "take", "none", "rest", "sleep", "late", "wait_for_it", "woken")
     )
     w.jump(look)
     w.begin(look)
     looks, following = w.name(), w.name()
-    come = f"[ 0, %entry ], [ {following}, %{rest} ], [ 0, %{gone} ], [ 0, %{do} ], [ 0, %{woken} ]"
+    come = f"[ 0, %entry ], [ {following}, %{rest} ], [ 0, %{take} ], [ 0, %{woken} ]"
     w.let(f"phi i64 {come}", looks)
     w.branch(w.compare("ne", acquired(w, "%mailbox"), 0), take, none)
     w.begin(take)
     release(w, 1, busy, "seq_cst")  # before the job is cleared: in between, a helper is not free either
     words = w.let("atomicrmw xchg ptr %mailbox, i64 0 seq_cst")
-    w.branch(w.compare("eq", words, 0), gone, do)
-    w.begin(gone)  # the thread that offered it took it back
-    release(w, 0, busy, "seq_cst")
-    w.jump(look)
-    w.begin(do)
     w.let(f"call i64 {w.load(function_at, 'ptr')}(ptr {w.let(f'inttoptr i64 {words} to ptr')})")
     release(w, 0, busy, "seq_cst")
     w.jump(look)
@@ -105,7 +98,10 @@ def claim(internal: bool = False) -> str:
 def _offer() -> str:
     w = Writer()
     put(w, "%mailbox", w.load(place(w, "%mailbox", OFFERED), "i64"))
-    wake(w, "%mailbox")
+    asleep = w.let(f"atomicrmw xchg ptr {place(w, '%mailbox', ASLEEP)}, i64 0 seq_cst")
+    with w.when(w.compare("ne", asleep, 0)):
+        lock, function = (w.load(place(w, "%mailbox", where), "ptr") for where in (LOCK, RELEASE))
+        w.do(f"call void {function}(ptr {lock})")
     release(w, 0, place(w, "%mailbox", CLAIMED))
     w.do("ret i64 0")
     return w.function("i64 @offer(ptr nocapture %mailbox)")
@@ -118,13 +114,6 @@ def _leave() -> str:
     return w.function("i64 @leave(ptr nocapture %mailbox)")
 
 
-def _join() -> str:
-    w = Writer()
-    w.let("atomicrmw add ptr %crew, i64 1 seq_cst")
-    w.do("ret i64 0")
-    return w.function("i64 @join(ptr nocapture %crew)")
-
-
 def put(w: Writer, mailbox: str, words: Value) -> str:
     """Give the owner of a claimed mailbox its job; whether it is asleep.
 
@@ -133,21 +122,3 @@ def put(w: Writer, mailbox: str, words: Value) -> str:
     """
     release(w, words, mailbox, "seq_cst")
     return acquired(w, place(w, mailbox, ASLEEP), order="seq_cst")
-
-
-def wake(w: Writer, mailbox: str) -> None:
-    """Wake the owner of a claimed mailbox if it is asleep."""
-    asleep = w.let(f"atomicrmw xchg ptr {place(w, mailbox, ASLEEP)}, i64 0 seq_cst")
-    with w.when(w.compare("ne", asleep, 0)):
-        lock, function = (w.load(place(w, mailbox, where), "ptr") for where in (LOCK, RELEASE))
-        w.do(f"call void {function}(ptr {lock})")
-
-
-def take_back(w: Writer, mailbox: str, yielding: str) -> None:
-    """Withdraw the job of a claimed mailbox, or wait until it is done if the owner has begun it."""
-    w.let(f"atomicrmw xchg ptr {mailbox}, i64 0 seq_cst")
-    busy = place(w, mailbox, BUSY)
-    w.spin(
-        lambda: w.compare("eq", acquired(w, busy, order="seq_cst"), 0),
-        lambda looks: w.do(f"call void @wait(ptr {yielding}, i64 {looks})"),
-    )

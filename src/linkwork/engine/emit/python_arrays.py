@@ -58,8 +58,6 @@ def _apart() -> str:
 def _new_array() -> str:
     """ptr new_array(setting, array, leading, lengths, states): a new array for a result, with so many axes before its
     own. A large one begins at a cache line, so that no vector store crosses one: it is a view of a larger array.
-
-    NumPy's own functions create them; ``numpy.empty``, called through Python, if these are not known.
     """
     w = PythonWriter()
     lengths = w.let(f"alloca [{_MOST_AXES} x i64], align 8")
@@ -69,9 +67,7 @@ def _new_array() -> str:
     parts = ("%lengths", "%leading", "0"), (own, axes, "%leading")
     create, based = (SETTING.get(w, "%setting", name) for name in ("create", "based"))
     total = w.add("%leading", axes)
-    w.leave_if(w.null(create), "called")
-    w.leave_if(w.null(based), "called")
-    w.leave_if(w.compare("sgt", total, _MOST_AXES), "called")
+    w.leave_if(w.compare("sgt", total, _MOST_AXES), "nothing")
     for given, number, start in parts:
         with w.each(number) as axis:
             length = w.load(w.at(given, axis, "i64"), "i64")
@@ -101,49 +97,6 @@ def _new_array() -> str:
         w.begin(w.block("after"))
     w.do(f"ret ptr {view}")
 
-    w.begin("called")
-    empty = SETTING.get(w, "%setting", "empty")
-    w.leave_if(w.compare("ne", "%leading", 0), "batch")
-    w.do(f"ret ptr {w.call('PyObject_CallObject', ('ptr', empty), ('ptr', ARRAY.get(w, '%array', 'new')))}")
-
-    def put(target: str, index: Value, item: str) -> None:
-        w.leave_if(w.null(item), "lost")
-        w.call("PyTuple_SetItem", ("ptr", target), ("i64", index), ("ptr", item))
-
-    w.begin("batch")
-    pack = w.call("PyTuple_New", ("i64", 4))  # the arguments of the constructor: shape, dtype, memory and offset
-    w.leave_if(w.null(pack), "nothing")
-    shape = w.call("PyTuple_New", ("i64", total))
-    put(pack, 0, shape)
-    for given, number, start in parts:
-        with w.each(number) as axis:
-            length = w.load(w.at(given, axis, "i64"), "i64")
-            put(shape, w.add(start, axis), w.call("PyLong_FromSsize_t", ("i64", length)))
-    given = w.call("PyTuple_New", ("i64", 1))
-    put(pack, 1, given)
-    w.leave_if(w.compare("sge", count, _LARGE), "large")
-    w.call("Py_IncRef", ("ptr", shape))
-    put(given, 0, shape)
-    made = w.call("PyObject_CallObject", ("ptr", empty), ("ptr", given))
-    w.call("Py_DecRef", ("ptr", pack))
-    w.do(f"ret ptr {made}")
-
-    w.begin("large")
-    put(given, 0, w.call("PyLong_FromSsize_t", ("i64", w.add(count, _CACHE_LINE // 8))))
-    memory = w.call("PyObject_CallObject", ("ptr", empty), ("ptr", given))
-    put(pack, 2, memory)
-    dtype = SETTING.get(w, "%setting", "dtype")
-    w.call("Py_IncRef", ("ptr", dtype))
-    put(pack, 1, dtype)
-    skip = w.let(f"and i64 {w.sub(0, w.field(memory, DATA, 'i64'))}, {_CACHE_LINE - 1}")
-    put(pack, 3, w.call("PyLong_FromSsize_t", ("i64", skip)))
-    made = w.call("PyObject_CallObject", ("ptr", SETTING.get(w, "%setting", "array")), ("ptr", pack))
-    w.call("Py_DecRef", ("ptr", pack))
-    w.do(f"ret ptr {made}")
-
-    w.begin("lost")
-    w.call("Py_DecRef", ("ptr", pack))
-    w.jump("nothing")
     w.begin("nothing")
     w.do("ret ptr null")
     return w.function("internal ptr @new_array(ptr %setting, ptr %array, i64 %leading, ptr %lengths, i64 %states)")

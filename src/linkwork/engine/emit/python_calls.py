@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any
-from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +31,6 @@ ENTRY = CallFrame(
         ("ptr", "one_words"),
         ("ptr", "batch"),  # and for a batch
         ("ptr", "batch_words"),
-        ("ptr", "many"),  # and for one that wants threads, which takes the words for a batch and these
-        ("ptr", "many_words"),
         ("i64", "states_at"),  # the position of the number of states in the words for a batch
         ("i64", "tile"),  # one less than the states of a tile
         ("i64", "alone"),  # the states after whole tiles that are done one by one, at most: a tile takes longer
@@ -41,11 +38,8 @@ ENTRY = CallFrame(
 )
 LIMITS = CallFrame(
     (
-        ("i64", "most"),  # states; more of them want threads
+        ("i64", "most"),  # states; more of them are left to Python, which has threads and can be interrupted
         ("i64", "brief"),  # states; more of them run with the GIL released
-        ("i64", "share"),  # states of a thread, at least
-        ("i64", "piece"),  # states that it takes at a time, at least
-        ("i64", "longest"),  # states; more of them are left to Python, which can be interrupted
     )
 )
 """Of batches, as measured by ``run.threads``."""
@@ -57,50 +51,19 @@ ARRAY = CallFrame(
         ("i64", "one_at"),  # the position of its address in the words for one state
         ("i64", "batch_at"),  # and for a batch
         ("i64", "stride_at"),  # and that of the stride between states
-        ("ptr", "new"),  # of a result: the arguments of numpy.empty for one state
     )
 )
 """Follows the entry for each argument and result."""
-MOST_VALUES = 32
-"""The most arrays and answers while a Python function and code alternate."""
-RECORDED = 5
-"""Arrays of a state that may be recorded: q, v, and the results of the first part."""
-ASKED = CallFrame(
-    (
-        ("i64", "parts"),  # of a step's code, with a call of Python before each
-        ("i64", "size"),  # of an answer
-        ("i64", "carried"),  # where values go that a part carries on for those after it
-        ("i64", "answers"),  # where the second answer goes, followed by the others
-        ("i64", "dt"),  # the bits of a float64
-        ("i64", "step"),  # that was reached
-        ("i64", "begun"),  # whether its first part is done
-        ("i64", "until"),  # the step whose first part is the last that is done
-        ("i64", "steps"),  # in all
-        ("i64", "every"),  # so many, one state is recorded; and the last one
-        ("i64", "row"),  # of the next record
-        ("i64", "again"),  # whether arrays without other references are reused
-        ("i64", "happening"),  # the first result of the first part that is recorded
-        *((kind, f"{name}{k}") for k in range(RECORDED) for kind, name in (("ptr", "rows"), ("i64", "numbers"))),
-    )
-)
-"""Steps of a simulation that alternate between Python and code. A part returns what it carries on, and t, q and v of
-the next call; the last one, q and v after the step. Each array that is recorded has rows, of so many numbers; 0 if it
-is not wanted.
-"""
-PART = CallFrame((("ptr", "entry"), ("i64", "count"), *(("i64", f"input{k}") for k in range(MOST_ARRAYS))))
-"""Follows it for each part: its entry, and which arrays it takes."""
-SETTING = CallFrame(
-    tuple(("ptr", name) for name in ("forced", "create", "based", "none", "array", "float", "dtype", "empty"))
-)
+SETTING = CallFrame(tuple(("ptr", name) for name in ("forced", "create", "based", "none", "array", "float", "dtype")))
 """What the builtins are made with: the addresses of a number that is 0 while they may serve, and of NumPy's PyArray_New
-and PyArray_SetBaseObject (or 0); Python objects. Code refers to Python's functions by name, but to none of its data:
+and PyArray_SetBaseObject; Python objects. Code refers to Python's functions by name, but to none of its data:
 that may be out of reach.
 """
 
 VIEW, OWNER = 80, 8
 """Bytes of a Py_buffer, and where its object is, as fixed by the stable ABI; it is released if there is one."""
 _HEAD = object.__basicsize__
-CLASS, DATA, AXES, LENGTHS, DTYPE, FLAGS, WEAK_ONES = (_HEAD + offset for offset in (-8, 0, 8, 16, 40, 48, 56))
+CLASS, DATA, AXES, LENGTHS, DTYPE, FLAGS = (_HEAD + offset for offset in (-8, 0, 8, 16, 40, 48))
 """The offsets of any object's class and of the fields of a NumPy array, as fixed by the ABIs;
 ``array_fields_are_known`` checks them.
 """
@@ -119,16 +82,10 @@ SYMBOLS = {
     "PyErr_Occurred": "ptr {}()",
     "Py_IncRef": "void {}(ptr)",
     "Py_DecRef": "void {}(ptr)",
-    "PyObject_CallObject": "ptr {}(ptr, ptr)",
-    "PyObject_Vectorcall": "ptr {}(ptr, ptr, i64, ptr)",
     "PyTuple_GetItem": "ptr {}(ptr, i64)",
     "PyTuple_SetItem": "i32 {}(ptr, i64, ptr)",
     "PyTuple_Size": "i64 {}(ptr)",
     "PyTuple_New": "ptr {}(i64)",
-    "PyList_GetItem": "ptr {}(ptr, i64)",
-    "PyList_SetItem": "i32 {}(ptr, i64, ptr)",
-    "PyLong_FromSsize_t": "ptr {}(i64)",
-    "PyFloat_FromDouble": "ptr {}(double)",
     "PyLong_AsVoidPtr": "ptr {}(ptr)",
     "PyEval_SaveThread": "ptr {}()",
     "PyEval_RestoreThread": "void {}(ptr)",
@@ -143,7 +100,6 @@ KINDS = {
     "hold": "i64",
     "release": "void",
     "forget": "void",
-    "serve": "ptr",
 }
 """The return types of the module's own functions."""
 
@@ -215,49 +171,25 @@ def _numpy_functions() -> Any:
 
 
 @cache
-def array_makers() -> tuple[int, int]:
-    """The address of NumPy's PyArray_New, which costs half of what ``numpy.empty`` does, and of the function that sets
-    an array's base object; 0 if that is not certain.
+def array_makers() -> dict[str, int] | None:
+    """The addresses of NumPy's PyArray_New, and of the function that sets an array's base object, by their names in a
+    ``SETTING``; None if they are not certain.
     """
     functions = _numpy_functions()
     if functions is None:
-        return 0, 0
+        return None
     new, based = (int(functions[place] or 0) for place in (_NEW, _SET_BASE))
     word, number, kind = ctypes.c_void_p, ctypes.c_int, ctypes.py_object
     make = ctypes.PYFUNCTYPE(kind, kind, number, word, number, word, word, number, number, word)(new)
     made = make(np.ndarray, 2, (ctypes.c_ssize_t * 2)(2, 3), FLOAT64, None, None, 0, 0, None)
     sound = type(made) is np.ndarray and made.shape == (2, 3) and made.dtype == np.float64 and made.flags.owndata
     if not sound or not made.flags.carray:
-        return 0, 0
+        return None
     view = make(np.ndarray, 1, (ctypes.c_ssize_t * 1)(5), FLOAT64, None, made.ctypes.data + 8, 0, CARRAY, None)
     ctypes.pythonapi.Py_IncRef(kind(made))  # a reference that the next call steals
     failed = ctypes.PYFUNCTYPE(number, kind, kind)(based)(view, made)
-    return new, based if not failed and view.base is made and view.flags.carray and view.shape == (5,) else 0
-
-
-@cache
-def references_are_known() -> bool:
-    """Whether the first 32 bits of an object count its references, those of a suspended function among them, though
-    Python 3.14 lends its stack some that it does not count; and an array has its weak ones in ``WEAK_ONES``.
-    """
-
-    def waiting(array: object) -> Iterator[None]:
-        yield
-        del array
-
-    kept = [np.zeros(1)]
-    where = id(kept[0])
-    counts = [ctypes.c_int32.from_address(where).value]
-    kept *= 4
-    counts.append(ctypes.c_int32.from_address(where).value)
-    one_more = kept[0]
-    suspended = waiting(one_more)
-    next(suspended)
-    del one_more
-    counts.append(ctypes.c_int32.from_address(where).value)
-    weak = ctypes.c_void_p.from_address(where + WEAK_ONES)
-    before, one = weak.value, ref(kept[0])
-    return counts == [1, 4, 5] and not before and weak.value == id(one)
+    sound = not failed and view.base is made and view.flags.carray and view.shape == (5,)
+    return {"create": new, "based": based} if sound else None
 
 
 @cache

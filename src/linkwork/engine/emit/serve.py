@@ -1,4 +1,4 @@
-"""``serve``: one call of code by its entry, in LLVM IR.
+"""``served``: one call of code by its entry, in LLVM IR.
 
 It checks the arguments' arrays, allocates the results or takes the caller's, and runs the code. The arrays are read in
 place, which is safe while the GIL is held; code that takes longer runs without it, and then their buffers are held, so
@@ -8,7 +8,6 @@ that nobody can free the memory.
 from __future__ import annotations
 
 from linkwork.engine.emit import python_arrays
-from linkwork.engine.emit.pieces import PIECES
 from linkwork.engine.emit.python_arrays import PLACE
 from linkwork.engine.emit.python_calls import (
     ALIGNED,
@@ -32,13 +31,13 @@ from linkwork.engine.emit.writer import Value
 
 
 def text() -> str:
-    """``serve``, and the functions that only it calls."""
+    """``served``, and the functions that it calls."""
     return "\n".join([python_arrays.text(), _Serve().text()])
 
 
 class _Serve(PythonWriter):
-    """Writes ptr serve(setting, first, out, objects, count): the answer of an entry for so many objects, ``first`` or
-    one that follows it; null, without a Python error, if it is not served.
+    """Writes ptr served(self, objects, count), a METH_FASTCALL function: the answer of the first entry for so many
+    arguments, or of one that follows it, for ``out`` and arguments without trailing Nones; None if it is not served.
 
     Everything acquired is released on every exit: ``made`` objects, and the word busy.
     """
@@ -47,16 +46,24 @@ class _Serve(PythonWriter):
         self.views = self.let(f"alloca [{MOST_ARRAYS * VIEW} x i8], align 8")
         self.places = self.let(f"alloca [{MOST_ARRAYS * len(PLACE.words)} x i64], align 8")
         self.results = self.let(f"alloca [{MOST_ARRAYS} x ptr], align 8")
-        self.leading, self.ones, self.made, self.status = (self.variable("i64", 0) for _ in range(4))
-        self.states, self.product = (self.variable("i64", 1) for _ in range(2))
-        self.lengths, self.ones_lengths = (self.variable("ptr", "null") for _ in range(2))
+        self.leading, self.made, self.status = (self.variable("i64", 0) for _ in range(3))
+        self.states = self.variable("i64", 1)
+        self.lengths = self.variable("ptr", "null")
+        for at, name in enumerate(("%setting", "%first")):
+            own = self.call("PyTuple_GetItem", ("ptr", "%self"), ("i64", at))
+            self.let(f"call ptr @PyLong_AsVoidPtr(ptr {own})", name)
+        self.leave_if(self.compare("slt", "%given", 1), "nothing")
+        forced = self.load(SETTING.get(self, "%setting", "forced"), "i64")
+        self.leave_if(self.compare("ne", forced, 0), "nothing")
+        self.load("%all", "ptr", name="%out")
+        self.let("getelementptr ptr, ptr %all, i64 1", "%objects")
+        self.present()
         self.record = self.entry()
         self.lock()
         arguments, results = (ENTRY.get(self, self.record, name) for name in ("arguments", "results"))
         with self.each(arguments) as k:
             self.take(k)
-        self.bring_together()
-        code, words, given = self.chosen()
+        code, words = self.chosen()
         with self.each(results) as k:
             self.target(k, arguments, results)
         total = self.add(arguments, results)
@@ -66,7 +73,7 @@ class _Serve(PythonWriter):
         with self.when(self.compare("sgt", self.load(self.states, "i64"), 1)):
             place = self.at(words, ENTRY.get(self, self.record, "states_at"), "i64")
             self.store(self.sub(self.load(self.states, "i64"), left), place, "i64")
-        status = self.run(code, given, arguments, total, left)
+        status = self.run(code, words, arguments, total, left)
         self.unlock()
         self.leave_if(self.compare("ne", status, 0), "drop")
         self.answer(results)
@@ -77,8 +84,29 @@ class _Serve(PythonWriter):
         self.call("forget", ("ptr", self.results), ("i64", self.load(self.made, "i64")))
         self.jump("nothing")
         self.begin("nothing")
-        self.do("ret ptr null")
-        return self.function("internal ptr @serve(ptr %setting, ptr %first, ptr %out, ptr %objects, i64 %count)")
+        with self.when(self.compare("ne", self.call("PyErr_Occurred"), "null", "ptr")):
+            self.do("ret ptr null")
+            self.begin(self.block("never"))
+        none = SETTING.get(self, "%setting", "none")
+        self.call("Py_IncRef", ("ptr", none))
+        self.do(f"ret ptr {none}")
+        return self.function("ptr @served(ptr %self, ptr %all, i64 %given)")
+
+    def present(self) -> None:
+        """How many arguments there are, without trailing Nones: %count."""
+        look, last, less, done = (self.block(part) for part in ("look", "last", "less", "done"))
+        before, every, fewer = self.label, self.sub("%given", 1), self.name()
+        self.jump(look)
+        self.begin(look)
+        self.let(f"phi i64 [ {every}, %{before} ], [ {fewer}, %{less} ]", "%count")
+        self.branch(self.compare("sgt", "%count", 0), last, done)
+        self.begin(last)
+        item = self.load(self.at("%all", "%count", "ptr"), "ptr")
+        self.branch(self.compare("eq", item, SETTING.get(self, "%setting", "none"), "ptr"), less, done)
+        self.begin(less)
+        self.let("sub i64 %count, 1", fewer)
+        self.jump(look)
+        self.begin(done)
 
     def entry(self) -> str:
         """The one for these arguments."""
@@ -140,8 +168,8 @@ class _Serve(PythonWriter):
         self.begin(onward)
 
     def take(self, k: str) -> None:
-        """Argument k: continue if it is an array for one state, or for as many as the others. Leading axes of length 1
-        are for one state, too, if others have as many axes. A number may be a Python float.
+        """Argument k: continue if it is an array for one state, or has the same leading axes as others. A number may be
+        a Python float.
         """
         target = self.load(self.at("%objects", k, "ptr"), "ptr")
         array = self.array(self.record, k)
@@ -159,60 +187,34 @@ class _Serve(PythonWriter):
     def take_array(self, k: str, target: str, array: str) -> None:
         leading, lengths = self.look(target, k, array, CONTIGUOUS | ALIGNED)
         with self.when(self.compare("ne", leading, 0)):
-            alone, compare, several, learn, end = (
-                self.block(part) for part in ("alone", "compare", "several", "learn", "learned")
-            )
-            self.store(1, self.product, "i64")
-            with self.each(leading) as axis:
-                length = self.load(self.at(lengths, axis, "i64"), "i64")
-                self.store(self.mul(self.load(self.product, "i64"), length), self.product, "i64")
-            states = self.load(self.product, "i64")
-            self.branch(self.compare("eq", states, 1), alone, several)
-            self.begin(alone)
-            self.store(ARRAY.get(self, array, "axes"), PLACE.pointer(self, self.place(k), "axes"), "i64")
-            with self.when(self.compare("sgt", leading, self.load(self.ones, "i64"))):
-                self.store(leading, self.ones, "i64")
-                self.store(lengths, self.ones_lengths, "ptr")
-            self.jump(end)
-            self.begin(several)
-            known = self.load(self.leading, "i64")
+            learn, compare, end = (self.block(part) for part in ("learn", "compare", "learned"))
+            known, shape = self.load(self.leading, "i64"), self.load(self.lengths, "ptr")
             self.branch(self.compare("eq", known, 0), learn, compare)
             self.begin(compare)
             self.expect(self.compare("eq", leading, known))
-            shape = self.load(self.lengths, "ptr")
             same = self.call("same", ("ptr", lengths), ("ptr", shape), ("i64", leading))
             self.branch(same, end, "unserved")
             self.begin(learn)
             self.store(leading, self.leading, "i64")
             self.store(lengths, self.lengths, "ptr")
-            self.store(states, self.states, "i64")
+            with self.each(leading) as axis:
+                length = self.load(self.at(lengths, axis, "i64"), "i64")
+                self.store(self.mul(self.load(self.states, "i64"), length), self.states, "i64")
             self.jump(end)
             self.begin(end)
 
-    def bring_together(self) -> None:
-        """The leading axes of all arguments: those of length 1, if there are no others; continue if that is all."""
-        with self.when(self.compare("eq", self.load(self.leading, "i64"), 0)):
-            self.store(self.load(self.ones, "i64"), self.leading, "i64")
-            self.store(self.load(self.ones_lengths, "ptr"), self.lengths, "ptr")
-        self.expect(self.compare("sle", self.load(self.ones, "i64"), self.load(self.leading, "i64")))
-
-    def chosen(self) -> tuple[str, str, str]:
-        """The code for so many states, the words for arrays, and its call frame: continue if there is any."""
+    def chosen(self) -> tuple[str, str]:
+        """The code for so many states, and its words: continue if there is any."""
         states = self.load(self.states, "i64")
         self.leave_if(self.compare("eq", states, 0), "unserved")
-        self.leave_if(self.compare("sgt", states, self.limit("longest")), "unserved")
+        self.leave_if(self.compare("sgt", states, self.limit("most")), "unserved")
         single = self.compare("eq", states, 1)
         code, words = (
             self.either(single, "ptr", *(ENTRY.get(self, self.record, f"{form}{what}") for form in ("one", "batch")))
             for what in ("", "_words")
         )
-        many = self.compare("sgt", states, self.limit("most"))
-        code = self.either(many, "ptr", ENTRY.get(self, self.record, "many"), code)
-        given = self.either(many, "ptr", ENTRY.get(self, self.record, "many_words"), words)
         self.leave_if(self.null(code), "unserved")
-        with self.when(many):
-            self.store(words, PIECES.pointer(self, given, "words"), "ptr")
-        return code, words, given
+        return code, words
 
     def limit(self, name: str) -> str:
         return LIMITS.get(self, ENTRY.get(self, self.record, "limits"), name)
@@ -291,12 +293,11 @@ class _Serve(PythonWriter):
             self.store(stride, self.at(words, ARRAY.get(self, array, "stride_at"), "i64"), "i64")
 
     def left_alone(self) -> str:
-        """How many states of a batch for one thread, after whole tiles, the code for one state does one by one."""
+        """How many states of a batch, after whole tiles, the code for one state does one by one."""
         states, alone = self.load(self.states, "i64"), ENTRY.get(self, self.record, "alone")
         over = self.let(f"and i64 {states}, {ENTRY.get(self, self.record, 'tile')}")
-        few = self.compare("sle", states, self.limit("most"))
         several = self.compare("sgt", states, 1)
-        return self.either(self.all_of([several, few, self.compare("sle", over, alone)]), "i64", over, 0)
+        return self.either(self.all_of([several, self.compare("sle", over, alone)]), "i64", over, 0)
 
     def run_code(self, code: str, words: str, total: str, left: str) -> None:
         """Run whole tiles, or one state, then the states that are ``left``; the union of all statuses is the status."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.engine.code import jit, loader
 from linkwork.engine.emit.call_frame import Called, CallFrame, Interface, Words
+from linkwork.engine.emit.packing import TOO_LARGE
 from linkwork.engine.plans.task import Signature, Task, moved
+from linkwork.engine.run import threads
 from linkwork.engine.run.entries import Entry, Serve, fit, serving
 from linkwork.engine.run.memory import address, aligned, empty, scratch
 from linkwork.engine.run.threads import Pace
@@ -22,15 +24,13 @@ Arrays = Sequence[Array]
 Offsets = Sequence[float]
 """Offsets of frames, three numbers each."""
 Found = tuple[list[Array], int]
-"""Results, and a status: 0 if all is well."""
+"""Results, and a status."""
 
 NOT_FINITE_ARGUMENT, NOT_FINITE_RESULT = 1, 2
 NOT_FINITE = NOT_FINITE_ARGUMENT | NOT_FINITE_RESULT
-"""Bits of a status. The builtins also see one that says that Python should look at the arguments."""
+"""Bits of a status; there is one more, ``TOO_LARGE``: a number of an argument is beyond ``task.most``."""
 MOST_MEMORY = 16 * 2**20
 """The most bytes of a plan's own memory for calls by the builtins; larger code is not called often enough to matter."""
-_TIMES, _TOO_LONG = 5, 1e-3
-"""How often the code for one state and that of a tile are timed, unless they take so many seconds."""
 
 
 class Plan(ABC):
@@ -42,7 +42,7 @@ class Plan(ABC):
     @abstractmethod
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
         """Results (states, numbers of one state) for arrays of the same kind, each contiguous or with all states the
-        same; and a status, 0 if all is well. The results are those of ``out``, contiguous, if it is given.
+        same; and a status. The results are those of ``out``, contiguous, if it is given.
 
         Every array must have been checked: this is the entrance to machine code.
         """
@@ -57,12 +57,8 @@ class Plan(ABC):
         return None
 
     def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
-        """Add the code for "one" state, a "batch" or "many" states to an entry, if these can be served."""
+        """Add the code for "one" state or a "batch" to an entry, if these can be served."""
         return None
-
-    def form(self, states: int) -> str:
-        """How so many states are served: "one", a "batch", or "many" of them, which want threads."""
-        return "one" if states == 1 else "batch"
 
     def served(self, *forms: str) -> Serve | None:
         """A function (out, arguments...) that serves plain arrays, for one state or a batch, and returns None for
@@ -88,7 +84,8 @@ class Interpreted(Plan):
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
         found = self._results(arguments, states, offsets)
         fine = all(np.isfinite(result).all() for result in found)
-        return given_back(found, out), 0 if fine else NOT_FINITE_RESULT
+        large = any((abs(arguments[k]) > most).any() for k, most in self.task.most)
+        return given_back(found, out), (0 if fine else NOT_FINITE_RESULT) | TOO_LARGE * large
 
     def _by_text(self, arguments: Arrays, states: int, offsets: Offsets) -> list[Array]:
         from linkwork.engine.trace.interpreter import interpret
@@ -128,9 +125,6 @@ class Compiled(Plan):
         self.busy: Words = np.zeros(1, dtype=np.int64)
         self._own: dict[tuple[str, str], Array] = {}
         self.pace = Pace(task.seconds / self.lanes)
-        self._in_pieces: dict[int, Words] = {}
-        self._timed: dict[int, float] = {}
-        """What one state takes, or a tile, by lanes."""
 
     # What differs between forms of code
 
@@ -223,46 +217,31 @@ class Compiled(Plan):
         """Any number of states, tile by tile, over threads."""
         results = list(out) if out is not None else [empty((states, count)) for count in self.task.results]
         _, batch = self.code(lanes)
-        interface = self.interface
-        strides = [0 if array.strides[0] == 0 else array.shape[1] for array in (*arguments, *results)]
-        places = [address(array) for array in (*arguments, *results)]
-        call = {"whole": states, **dict(zip(interface.stride_names, strides, strict=False))}
-        call["buffer"], _owner = self.buffer(lanes)
-        words = interface.batch.put(self.words("batch", lanes), call)
-        called, count, status = words, self.pace.threads(states), 0
-        if count > 1:
-            from linkwork.engine.run import pieces  # threads are imported lazily
+        frame, arrays = self.interface.batch, (*arguments, *results)
+        strides = [0 if array.strides[0] == 0 else array.shape[1] for array in arrays]
+        places = [address(array) for array in arrays]
 
-            self.pace.tell()
-            batch, called = pieces.led(self._pieces(lanes), words, count - 1)
-        step = self.pace.longest(lanes)
+        def share(pieces: deque[tuple[int, int]], kept: object = arrays) -> int:
+            """Compute pieces until none is left, on any thread; arrays must outlive an interrupted caller."""
+            words, status = self.words("batch", lanes), 0
+            buffer, _owner = self.buffer(lanes)
+            call = {"whole": states, "buffer": buffer, **dict(zip(self.interface.stride_names, strides, strict=False))}
+            frame.put(words, call)
+            while piece := threads.next_of(pieces):
+                first, few = piece
+                starts = (place + 8 * first * stride for place, stride in zip(places, strides, strict=True))
+                frame.put(words, {"states": few, **dict(zip(self.array_names, starts, strict=True))})
+                status |= batch(address(words))
+            return status
+
+        count, step, status = self.pace.threads(states), self.pace.longest(lanes), 0
         for first in range(0, states, step):  # Ctrl-C is handled in between
             few = min(step, states - first)
-            starts = (place + 8 * first * stride for place, stride in zip(places, strides, strict=True))
-            interface.batch.put(words, {"states": few, **dict(zip(self.array_names, starts, strict=True))})
+            pieces = self.pace.pieces(first, few, lanes, count)
             start = time.perf_counter()
-            status |= batch(address(called))
+            status |= threads.run([lambda pieces=pieces: share(pieces)] * count)  # type: ignore[misc]
             self.pace.measured(time.perf_counter() - start, -(-few // lanes) * lanes, count)
-        if lanes not in self._timed and not status:
-            tile = {"whole": lanes, "states": min(lanes, states), **dict(zip(self.array_names, places, strict=True))}
-            interface.batch.put(words, tile)
-            self._time(lanes, words)
-        return results, status & NOT_FINITE
-
-    def _pieces(self, lanes: int) -> Words:
-        """The words that describe pieces of a batch to threads."""
-        found = self._in_pieces.get(lanes)
-        if found is None:
-            from linkwork.engine.run.pieces import pieces_of
-
-            code, interface = self.code(lanes)[0], self.interface
-            workspace = {**self.workspace(code, lanes, "batch"), "buffer": lanes * self.buffer_size}
-            arguments = dict(zip(interface.argument_names, interface.stride_names, strict=True))
-            results = dict(zip(interface.result_names, self.task.results, strict=True))
-            pace = self.pace
-            found = pieces_of(code, interface.batch, lanes, arguments, results, workspace, self.zeroed, pace)
-            self._in_pieces[lanes] = found
-        return found
+        return results, status
 
     def buffer(self, lanes: int) -> tuple[int, object]:
         """Memory for tiles, by its address, and what keeps it alive."""
@@ -280,28 +259,7 @@ class Compiled(Plan):
         for index, array in zip(frame.indices(self.array_names), (*arguments, *results), strict=True):
             words[index] = address(array)
         status = self.call_one(words)
-        if 1 not in self._timed and not status and self.one_state_frame == "batch":
-            self._time(1, words)
-        return results, status & NOT_FINITE
-
-    def _time(self, lanes: int, words: Words) -> None:
-        """Run one state or a tile some times more, which stores the same results again, and keep the shortest time
-        beyond that of a call without states.
-        """
-        if self.pace.seconds * self.lanes > _TOO_LONG:
-            return
-        _, function = self.code(lanes)
-
-        def shortest() -> float:
-            times = [time.perf_counter()]
-            for _ in range(_TIMES):
-                function(address(words))
-                times.append(time.perf_counter())
-            return min(end - start for start, end in pairwise(times))
-
-        whole = shortest()
-        self.interface.batch.put(words, {"states": 0})
-        self._timed[lanes] = max(whole - shortest(), 1e-9)
+        return results, status
 
     @property
     def one_state_frame(self) -> str:
@@ -347,13 +305,7 @@ class Compiled(Plan):
             return None
         return Entry(task.argument_shapes, task.shapes, self.busy, self.pace.limits)
 
-    def form(self, states: int) -> str:
-        return "many" if self.pace.wants_threads(states) else super().form(states)
-
     def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
-        if form == "many":
-            self._serve_many(entry, offsets)
-            return
         name, lanes = (self.one_state_frame, 1) if form == "one" else ("batch", self.lanes)
         code, _ = self.code(lanes)
         sizes = self.workspace(code, lanes, name)
@@ -371,17 +323,8 @@ class Compiled(Plan):
         names = self.array_names
         for argument, array in zip(names[first:], fixed, strict=False):
             frame.put(words, {argument: address(array)})
-        self.pace.tell()
         named = names[:first] + self.interface.result_names
-        entry.add(form, code, frame, words, named, self.pace.limits, lanes, self._timed.get(lanes), self, fixed, own)
-
-    def _serve_many(self, entry: Entry, offsets: Offsets) -> None:
-        if "batch" not in entry.forms:
-            self.serve(entry, "batch", offsets)
-        if "batch" in entry.forms and self.pace.known:
-            from linkwork.engine.run import pieces
-
-            entry.add_many(*pieces.served(self._pieces(self.lanes)))
+        entry.add(form, code, frame, words, named, self.pace.limits, lanes, self, fixed, own)
 
     def served_words(self, code: jit.Code, form: str) -> dict[str, int]:
         """Further words of a call frame that are the same in every call through one entry."""

@@ -12,7 +12,7 @@ from linkwork.engine import optimisations
 from linkwork.engine.code import jit, loader
 from linkwork.engine.emit.call_frame import Interface, Words
 from linkwork.engine.plans.costs import within
-from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Compiled, Found, Offsets, Plan
+from linkwork.engine.plans.plan import NOT_FINITE, NOT_FINITE_RESULT, Array, Arrays, Compiled, Found, Offsets, Plan
 from linkwork.engine.plans.task import Signature
 from linkwork.engine.run.memory import address
 from linkwork.properties import cached_property
@@ -163,11 +163,6 @@ class StraightLine(Compiled):
     def buffer_size(self) -> int:
         return sum(n for n in (*self.interface.arguments, *self.interface.results) if isinstance(n, int))
 
-    def form(self, states: int) -> str:
-        if states > 1 and self.for_batches is not self:
-            return self.for_batches.form(states)
-        return super().form(states)
-
     def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
         plan = self if form == "one" else self.for_batches
         plan.serve(entry, form, offsets) if plan is not self else super().serve(entry, form, offsets)
@@ -181,7 +176,7 @@ class StraightLine(Compiled):
         for array in self.fixed_arguments(offsets):
             arguments = [*arguments, np.broadcast_to(array, (states, len(offsets)))]
         results, status = super().run(arguments, states, out=out)
-        if states == 1 and status == NOT_FINITE_RESULT and self.abreast:
+        if states == 1 and status & NOT_FINITE == NOT_FINITE_RESULT and self.abreast:
             return self.run_tiles(arguments, 1, self.lanes, out)
         return results, status
 

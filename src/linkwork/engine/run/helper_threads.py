@@ -23,9 +23,7 @@ from linkwork.engine.emit.mailbox import (
     LOCK,
     OFFERED,
     RELEASE,
-    ROOM,
     SIZE,
-    WORKSPACE,
     YIELD,
     text,
 )
@@ -34,8 +32,6 @@ from linkwork.engine.run.memory import address, aligned
 
 _lock = threading.RLock()
 _helpers: list[Helper] = []
-crew = np.zeros(1 + threads.MOST_HELPERS, dtype=np.int64)
-"""Where generated code finds them: how many there are, and the address of each one's mailbox."""
 
 
 def ask(count: int, function: int, words: Words, work: int, size: int, *kept: object) -> None:
@@ -54,22 +50,17 @@ def ask(count: int, function: int, words: Words, work: int, size: int, *kept: ob
         helper.offer(function, words, work, size, kept)
 
 
-def hire(count: int, room: int = 0) -> None:
-    """Make sure that there are so many helpers, each with workspace for so many numbers, as far as possible."""
+def hire(count: int) -> None:
+    """Make sure that there are so many helpers, as far as possible."""
     count = min(count, threads.MOST_HELPERS)
-    if crew[0] < count and not sys.is_finalizing():
+    if len(_helpers) < count and not sys.is_finalizing():
         with _lock:
-            while crew[0] < count:
+            while len(_helpers) < count:
                 try:
-                    if len(_helpers) == crew[0]:
-                        _helpers.append(Helper())
+                    _helpers.append(Helper())
                 except (AttributeError, RuntimeError):  # no more threads
                     threads.wanted[0] = min(int(threads.wanted[0]), 1 + len(_helpers))
                     break
-                crew[crew[0] + 1] = _helpers[-1].mailbox
-                _code().function("join", brief=True)(address(crew))
-    for helper in _helpers[:count]:
-        helper.make_room(room)
 
 
 def hired() -> list[Helper]:
@@ -98,7 +89,8 @@ class Helper(threading.Thread):
         if not self._claim(self.mailbox):
             return
         try:
-            self._grow(size)
+            if self._workspace.size < size:
+                self._workspace = aligned(size)
             own = words.copy()
             own[work] = address(self._workspace)
         except BaseException:
@@ -107,19 +99,6 @@ class Helper(threading.Thread):
         self._kept = (own, *kept)
         self._mailbox[FUNCTION], self._mailbox[OFFERED] = function, address(own)
         self._offer(self.mailbox)
-
-    def make_room(self, size: int) -> None:
-        """Allocate workspace for so many numbers, if it is not busy."""
-        if self._workspace.size < size and self._claim(self.mailbox):
-            try:
-                self._grow(size)
-            finally:
-                self._leave(self.mailbox)
-
-    def _grow(self, size: int) -> None:
-        if self._workspace.size < size:
-            self._workspace = aligned(size)
-            self._mailbox[WORKSPACE], self._mailbox[ROOM] = address(self._workspace), size
 
     def keep(self, *kept: object) -> None:
         """Keep alive what it may be using until it has another job."""
@@ -156,7 +135,7 @@ def yield_function() -> int:
 
 @cache
 def _code() -> jit.Code:
-    names = ("serve", "claim", "offer", "leave", "join")
+    names = ("serve", "claim", "offer", "leave")
     return loader.load(loader.key_of(jit.host(), names), lambda: text(jit.triple()), jit.host(), names)
 
 
@@ -164,7 +143,6 @@ def _forget() -> None:
     """A forked child has none of its parent's threads."""
     global _lock
     _helpers.clear()
-    crew[0] = 0
     _lock = threading.RLock()
 
 

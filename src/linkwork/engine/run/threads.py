@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import or_
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +18,16 @@ from numpy.typing import NDArray
 from linkwork.arguments import integer
 from linkwork.engine.emit.python_calls import LIMITS
 
+Item = TypeVar("Item")
+
 WORTH_A_THREAD = 500e-6
 """Seconds of work below which another thread does not pay off."""
-_PIECE = 30e-6
-"""Seconds of work that a thread takes at a time, at least."""
+_PIECE = 100e-6
+"""Seconds of work that a thread takes at a time, at least: it runs some Python in between."""
 _BRIEF = 20e-6
 """Seconds of work up to which the GIL is held."""
-_LONG_ENOUGH, _ENOUGH = 50e-6, 3
-"""Seconds of a run from which on it says more than a guess, and after how many of these no more are measured."""
+_LONG_ENOUGH = 50e-6
+"""Seconds of a run from which on it says more than a guess."""
 UNINTERRUPTED = 0.2
 """Seconds of work, on one thread, after which Python checks for Ctrl-C."""
 MOST_THREADS, MOST_HELPERS = 10_000, 255
@@ -94,17 +96,14 @@ class Pace:
         """Where generated code finds what follows for batches."""
         self.tell()
 
-    @property
-    def known(self) -> bool:
-        """Whether it was measured often enough."""
-        return self.runs >= _ENOUGH
-
     def tell(self) -> None:
         """Update the limits."""
-        words = {"share": WORTH_A_THREAD, "piece": _PIECE, "brief": _BRIEF, "longest": UNINTERRUPTED}
-        limits = {name: max(1, int(min(seconds / self.seconds, 2**40))) for name, seconds in words.items()}
-        most = max(1, 2 * limits["share"] - 1)
-        LIMITS.put(self.limits, {**limits, "most": most, "brief": min(most, limits["brief"])})
+        most = max(1, 2 * self.states_in(WORTH_A_THREAD) - 1)
+        LIMITS.put(self.limits, {"most": most, "brief": min(most, self.states_in(_BRIEF))})
+
+    def states_in(self, seconds: float) -> int:
+        """How many states take so long, at least 1."""
+        return max(1, int(min(seconds / self.seconds, 2**40)))
 
     def measured(self, elapsed: float, states: int, count: int) -> None:
         """Record that so many states took as long, on so many threads."""
@@ -122,17 +121,24 @@ class Pace:
 
     def longest(self, lanes: int) -> int:
         """States that are computed without checking for Python's signals: whole tiles."""
-        (longest,) = LIMITS.indices(["longest"])
-        return -(-int(self.limits[longest]) // lanes) * lanes
+        return -(-self.states_in(UNINTERRUPTED) // lanes) * lanes
 
-    def wants_threads(self, states: int) -> bool:
-        (most,) = LIMITS.indices(["most"])
-        return states > int(self.limits[most])
+    def pieces(self, first: int, states: int, lanes: int, count: int) -> deque[tuple[int, int]]:
+        """Pieces of a batch for so many threads, which take one after another: the first state of each and how many it
+        has, whole tiles except for the last. A piece is a fraction of what is left, so that a thread that began late,
+        or has to share its core, takes fewer, and the others need not wait for it.
+        """
+        found, end, least = deque[tuple[int, int]](), first + states, -(-self.states_in(_PIECE) // lanes)
+        while first < end:
+            tiles = max(least, -(-(end - first) // (count * lanes)))
+            found.append((first, min(tiles * lanes, end - first)))
+            first += found[-1][1]
+        return found
 
 
-def run(tasks: Sequence[Callable[[], int]], count: int | None = None) -> int:
-    """Run tasks on so many threads, this one included, or each on its own; the union of the bits that they return."""
-    count = len(tasks) if count is None else min(count, len(tasks))
+def run(tasks: Sequence[Callable[[], int]]) -> int:
+    """Run each task on a thread of its own, this one included; the union of the bits that they return."""
+    count = len(tasks)
     if count == 1 or sys.is_finalizing() or not _hire(count - 1):
         return reduce(or_, (task() for task in tasks))
     left, answers = deque(tasks), SimpleQueue[int | BaseException]()
@@ -140,7 +146,7 @@ def run(tasks: Sequence[Callable[[], int]], count: int | None = None) -> int:
         _jobs.put((left, answers))
     status, missing = 0, len(tasks)
     try:
-        while task := _next(left):
+        while task := next_of(left):
             status |= task()
             missing -= 1
     except BaseException:
@@ -154,7 +160,8 @@ def run(tasks: Sequence[Callable[[], int]], count: int | None = None) -> int:
     return status
 
 
-def _next(left: deque[Callable[[], int]]) -> Callable[[], int] | None:
+def next_of(left: deque[Item]) -> Item | None:
+    """One item more, whichever thread asks."""
     try:
         return left.popleft()
     except IndexError:  # nothing left, or another thread was faster
@@ -183,7 +190,7 @@ def _hire(count: int) -> int:
 def _work(jobs: SimpleQueue[Any]) -> None:
     while True:
         left, answers = jobs.get()
-        while task := _next(left):
+        while task := next_of(left):
             try:
                 answers.put(task())
             except BaseException as error:

@@ -97,11 +97,10 @@ def linearise(
     check_model(model)
     length = dt if type(dt) is float and 0.0 < dt < inf else seconds("dt", dt)
     known = None
-    if joint_limits is False and integrator == "semi_implicit_euler" and friction_law == "smoothed":
-        others, drives = (
-            (torque, contacts, parameters, inertias, armature, placements),
-            (q_target, kp, v_target, kd, f_ext),
-        )
+    names = integrator, friction_law
+    if joint_limits is False and {*map(type, names)} == {str} and names == ("semi_implicit_euler", "smoothed"):
+        others = torque, contacts, parameters, inertias, armature, placements
+        drives = q_target, kp, v_target, kd, f_ext
         switches, settings = (damping, friction, springs, effort_limits), (constraints, stabilisation, proximal)
         known = known_step(model, tau is None, length, switches, settings, drives, others)
     answer = None if known is None else recalled(known, out, q, v, tau, length)

@@ -46,6 +46,8 @@ its code is kept, by which key, and the rows of the drive.
 """
 _DRIVES = ("q_target", "kp", "v_target", "kd", "f_ext")
 _BOOLS, _NONE = frozenset((bool,)), frozenset((NoneType,))
+_HUGE = 1e300
+"""An integer from here on may be no float64."""
 
 
 def known_step(
@@ -83,7 +85,7 @@ def _rows(model: Model, given: Mapping[str, Any]) -> dict[str, Array] | None:
     """
     found: dict[str, Array] = {}
     for name, value in given.items():
-        if type(value) in (float, int, np.float64) and name in ("kp", "kd"):
+        if type(value) in (float, int, np.float64) and name in ("kp", "kd") and abs(value) < _HUGE:
             found[name] = np.full(model.nv, value, dtype=np.float64)
         elif type(value) is np.ndarray and value.dtype == np.float64 and value.ndim == 1 + (name == "f_ext"):
             found[name] = value

@@ -1,4 +1,4 @@
-"""The whole experiment, as plain data that JSON can hold."""
+"""The whole experiment, in parts."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import numpy as np
 from linkwork import Model, constrained_dynamics, forward_dynamics, mechanisms, set_threads
 from linkwork.algorithms import ALGORITHMS, closing
 from linkwork.inside import cores, loop_conditions, loops_of, machine_code
-from linkwork_lab.bench.machine import conditions
 from linkwork_lab.reproduce.closed_chains.ladders import Ladder, comb, fork, ladder, rope_ladder, snake, star, state
 from linkwork_lab.reproduce.counting import as_written
 from linkwork_lab.reproduce.longest_path import longest_path
+from linkwork_lab.reproduce.parts import Parts, counted, measured
 from linkwork_lab.reproduce.steps import steps
 
 Say = Callable[[str], None]
@@ -49,17 +49,18 @@ class Settings:
         return Settings(loops=(1, 2), rounds=2, timed=False, counted=(1, 2, 3), links=(4, 8, 16), held=(1, 2, 4))
 
 
-def measure(quick: bool, say: Say) -> dict[str, Any]:
-    """All measurements that ``linkwork reproduce closed-chains`` shows."""
+def parts(quick: bool, say: Say) -> tuple[Settings, Parts]:
+    """The parts that ``linkwork reproduce closed-chains`` measures."""
     s = Settings.quick() if quick else Settings()
-    data = conditions(s)
-    data["times"] = {"ladder": _times(ladder, s.loops, s.rounds, say)} if s.timed else {}
-    long = {name: TREES[name] for name in ("chain", "comb")}
-    data["in_parallel"] = {name: _in_parallel(make, s.long, s.rounds, say) for name, make in long.items() if s.timed}
-    data["operations"] = {name: _operations(make, s.counted, say) for name, make in LADDERS.items()}
-    data["depth"] = {name: _depth(make, s.links, say) for name, make in TREES.items()}
-    data["depth_of_loops"] = _depth_of_loops(s.held, say)
-    return data
+    timed = {"times/ladder": measured(_times, ladder, s.loops, s.rounds, say)} | {
+        f"in_parallel/{name}": measured(_in_parallel, TREES[name], s.long, s.rounds, say) for name in ("chain", "comb")
+    }
+    return s, {
+        **(timed if s.timed else {}),
+        **{f"operations/{name}": counted(_operations, make, s.counted, say) for name, make in LADDERS.items()},
+        **{f"depth/{name}": counted(_depth, make, s.links, say) for name, make in TREES.items()},
+        **{f"depth_of_loops/{name}": counted(_depth_of_loops, make, s.held, say) for name, make in LADDERS.items()},
+    }
 
 
 def _times(make: Callable[[int], Ladder], loops: Sequence[int], rounds: int, say: Say) -> dict[str, Any]:
@@ -147,11 +148,11 @@ def _depth(make: Callable[[int], Model], sizes: Sequence[int], say: Say) -> dict
     return found
 
 
-def _depth_of_loops(loops: Sequence[int], say: Say) -> dict[str, Any]:
+def _depth_of_loops(make: Callable[[int], Ladder], loops: Sequence[int], say: Say) -> dict[str, Any]:
     """Operations on the longest path with loops."""
     found: dict[str, Any] = {"loops": list(loops), "path": {"virtual_work": [], "assembly": []}}
     for count in loops:
-        made = ladder(count)
+        made = make(count)
         say(f"depth: {made.model.name}")
         for method, line in found["path"].items():
             line.append(longest_path(closing(method=method), made.model, made.holds))

@@ -19,8 +19,8 @@ STYLES: Styles = {
 
 def draw(data: dict[str, Any], folder: Path) -> list[Path]:
     """All figures, as PNG and as SVG; times only if they were measured."""
-    pictures = {"depth": _depth(data["depth"], data["depth_of_loops"])}
-    if data["times"]:
+    pictures = {"depth": _depth(data["depth"], data["depth_of_loops"]["ladder"])}
+    if "times" in data:
         pictures["loops"] = _loops(data["times"]["ladder"])
     return [file for name, picture in pictures.items() for file in save(picture, folder, name)]
 

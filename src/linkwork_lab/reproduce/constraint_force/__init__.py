@@ -9,14 +9,14 @@ Each module measures one thing:
     claim           the original algorithm and this one on joints of every kind, in two units
     rounding        errors against 50 digits
     claims          the paper's claims beside the results
-    measurements    the whole experiment, as plain data
+    measurements    the whole experiment, in parts
     plots, summary  its figures, its tables on the console
     page            the tables of its page
 """
 
-from linkwork_lab.reproduce.constraint_force.measurements import measure
+from linkwork_lab.reproduce.constraint_force.measurements import parts
 from linkwork_lab.reproduce.constraint_force.page import tables
 from linkwork_lab.reproduce.constraint_force.plots import draw
 from linkwork_lab.reproduce.constraint_force.summary import summarise
 
-__all__ = ["draw", "measure", "summarise", "tables"]
+__all__ = ["draw", "parts", "summarise", "tables"]

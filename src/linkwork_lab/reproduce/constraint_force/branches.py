@@ -18,20 +18,18 @@ from linkwork_lab.reproduce.steps import steps
 Say = Callable[[str], None]
 
 
-def branched(sizes: Sequence[int], say: Say) -> dict[str, Any]:
+def counts(sizes: Sequence[int], say: Say) -> dict[str, Any]:
     """For each length of the main chain, with branches and without: bodies, depth, operations, sequential operations on
-    as many processors as the main chain has links, and on any number; and the difference from the articulated-body
-    algorithm.
+    as many processors as the main chain has links, and on any number.
     """
-    found: dict[str, Any] = {"links": list(sizes), "bodies": [], "difference": []}
+    found: dict[str, Any] = {"links": list(sizes), "bodies": []}
     lines: dict[str, Any] = {what: {"branched": [], "plain": []} for what in ("depth", "work", "time", "path")}
     for n in sizes:
         say(f"side branches: {n} links")
         model = comb(n)
-        algorithm = along("constraint_force", n)
         found["bodies"].append(len(model.bodies))
         for name, entry, mechanism in (
-            ("branched", algorithm, model),
+            ("branched", along("constraint_force", n), model),
             ("plain", ALGORITHMS["constraint_force"], mechanisms.serial_chain(n)),
         ):
             cost = steps(entry, mechanism)
@@ -39,9 +37,18 @@ def branched(sizes: Sequence[int], say: Say) -> dict[str, Any]:
             lines["depth"][name].append(cost.depth)
             lines["work"][name].append(cost.work)
             lines["time"][name].append(cost.time(n))
-        rng = np.random.default_rng(0)
+    return found | lines
+
+
+def differences(sizes: Sequence[int], say: Say) -> list[float]:
+    """The differences from the articulated-body algorithm, with branches."""
+    found = []
+    for n in sizes:
+        say(f"side branches: results of {n} links")
+        model, rng = comb(n), np.random.default_rng(0)
         q, v = random_state(model, rng)
         tau = rng.normal(size=model.nv)
-        ours, theirs = (interpreted(one, model)(q, v, tau) for one in (algorithm, ALGORITHMS["articulated_body"]))
-        found["difference"].append(difference([theirs], [ours]))
-    return found | lines
+        methods = (along("constraint_force", n), ALGORITHMS["articulated_body"])
+        ours, theirs = (interpreted(one, model)(q, v, tau) for one in methods)
+        found.append(difference([theirs], [ours]))
+    return found

@@ -17,11 +17,11 @@ def claims(data: dict[str, Any]) -> str:
         _logarithm(data["growth"]["revolute"]),
         _joints(data["claim"]),
         _units(data["claim"]),
-        _calculations(data["growth"], data["gains"]),
+        _calculations(data["growth"], [*data["gains"].values()]),
         *_branches(data["branches"]),
         _bias(data["bias"]),
     ]
-    if data["rounding"]:
+    if "rounding" in data:
         rows.append(_coordinates(data["rounding"]["straight"]))
     return table(["the paper says", "here", ""], rows)
 

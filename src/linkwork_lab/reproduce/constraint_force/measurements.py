@@ -1,19 +1,15 @@
-"""The whole experiment, as plain data that JSON can hold."""
+"""The whole experiment, in parts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-from linkwork.inside import cores, host
-from linkwork_lab.bench.machine import conditions
 from linkwork_lab.reproduce.clock import Effort
-from linkwork_lab.reproduce.constraint_force import parallel, rounding, times
-from linkwork_lab.reproduce.constraint_force.branches import branched
+from linkwork_lab.reproduce.constraint_force import branches, parallel, rounding, times
 from linkwork_lab.reproduce.constraint_force.chains import CHAINS
 from linkwork_lab.reproduce.constraint_force.claim import claimed, unbiased
-from linkwork_lab.reproduce.schedule import MACHINES
+from linkwork_lab.reproduce.parts import Parts, counted, measured
 
 FULL, QUICK = Effort(sweeps=2, rounds=40, seconds=0.002), Effort(sweeps=1, rounds=3, seconds=0.0005)
 
@@ -49,23 +45,24 @@ class Settings:
         )  # fmt: skip
 
 
-def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
-    """All measurements that ``linkwork reproduce constraint-force`` shows."""
+def parts(quick: bool, say: Callable[[str], None]) -> tuple[Settings, Parts]:
+    """The parts that ``linkwork reproduce constraint-force`` measures."""
     s = Settings.quick() if quick else Settings()
-    data = conditions(s) | {"lanes": host().lanes, "threads": cores()}
-    data["times"] = {name: times.seconds(name, CHAINS[name], s.links, s.effort, say) for name in s.timed}
-    data["pieces"] = {
-        name: times.over_pieces(CHAINS[name], s.pieces_of, s.pieces, s.effort, say) for name in s.in_pieces
+    return s, {
+        **{f"times/{name}": measured(times.seconds, name, CHAINS[name], s.links, s.effort, say) for name in s.timed},
+        **{
+            f"pieces/{name}": measured(times.over_pieces, CHAINS[name], s.pieces_of, s.pieces, s.effort, say)
+            for name in s.in_pieces
+        },
+        **{f"growth/{name}": counted(parallel.growth, name, CHAINS[name], s.counted_links, say) for name in s.counted},
+        **{f"operations/{name}": counted(parallel.operations, CHAINS[name], s.operations) for name in s.counted},
+        **{f"gains/{n}": counted(parallel.gain, CHAINS["revolute"], n, s.segments_up_to, say) for n in s.gains},
+        "branches": counted(branches.counts, s.combs, say),
+        "branches/difference": measured(branches.differences, s.combs, say),
+        "claim": measured(claimed, s.claimed, say),
+        "bias": measured(unbiased, s.biased, say),
+        **{
+            f"rounding/{name}": measured(rounding.errors, case, s.sizes, s.states, s.interpreted_up_to, say)
+            for name, case in rounding.cases().items()
+        },
     }
-    data["growth"] = {name: parallel.growth(name, CHAINS[name], s.counted_links, say) for name in s.counted}
-    data["operations"] = {name: parallel.operations(CHAINS[name], s.operations) for name in s.counted}
-    data["machines"] = {machine.name: asdict(machine) for machine in MACHINES if machine.sources}
-    data["gains"] = [parallel.gain(CHAINS["revolute"](n), s.segments_up_to, say) for n in s.gains]
-    data["branches"] = branched(s.combs, say)
-    data["claim"] = claimed(s.claimed, say)
-    data["bias"] = unbiased(s.biased, say)
-    data["rounding"] = {
-        name: rounding.errors(case, s.sizes, s.states, s.interpreted_up_to, say)
-        for name, case in rounding.cases().items()
-    }
-    return data

@@ -8,6 +8,7 @@ from typing import Any
 from linkwork_lab.reproduce.constraint_force.claims import claims
 from linkwork_lab.reproduce.constraint_force.plots import TITLES
 from linkwork_lab.reproduce.markdown import METHODS, across, measured_on, table
+from linkwork_lab.reproduce.schedule import MACHINES
 
 SHOWN = (100, 1000, 4000, 10_000, 100_000)
 """Lengths of the chains whose times are on the page."""
@@ -18,9 +19,9 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
     growth, claim, bias = data["growth"], data["claim"], data["bias"]
     first = next(iter(growth.values()))
     later = {
-        **({"times": _times(data["times"], data["settings"]["links"])} if data["times"] else {}),
+        **({"times": _times(data["times"], data["settings"]["links"])} if "times" in data else {}),
         **({"pieces": _pieces(data["pieces"])} if data.get("pieces") else {}),
-        **({"rounding": _rounding(data["rounding"])} if data["rounding"] else {}),
+        **({"rounding": _rounding(data["rounding"])} if "rounding" in data else {}),
     }
     return later | {
         "machine": measured_on(data),
@@ -60,9 +61,9 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
                 for name, rows in data["operations"].items()
             ],
         ),
-        "machines": _machines(data["machines"]),
-        "processors": _processors(data["gains"]),
-        "messages": _eaten(data["gains"]),
+        "machines": _machines(),
+        "processors": _processors([*data["gains"].values()]),
+        "messages": _eaten([*data["gains"].values()]),
         "branches": _branches(data["branches"]),
     }
 
@@ -142,13 +143,14 @@ def _eaten(gains: list[dict[str, Any]]) -> str:
     return table(heading, rows)
 
 
-def _machines(machines: dict[str, Any]) -> str:
+def _machines() -> str:
     rows = [
         [
-            name, f"{m['rate'] / 1e9:g}", f"{m['latency'] * 1e6:.2g}",
-            f"{m['bandwidth'] / 1e9:,.0f}{' for all together' if m['shared'] else ''}", "; ".join(m["sources"]),
+            m.name, f"{m.rate / 1e9:g}", f"{m.latency * 1e6:.2g}",
+            f"{m.bandwidth / 1e9:,.0f}{' for all together' if m.shared else ''}", "; ".join(m.sources),
         ]
-        for name, m in machines.items()
+        for m in MACHINES
+        if m.sources
     ]  # fmt: skip
     return table(["machine", "operations a processor (10⁹/s)", "latency (µs)", "bandwidth (GB/s)", "from"], rows)
 

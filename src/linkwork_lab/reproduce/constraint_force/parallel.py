@@ -58,11 +58,12 @@ def operations(make: Callable[[int], Model], n: int) -> dict[str, dict[str, int]
     }
 
 
-def gain(model: Model, segments_up_to: int, say: Say) -> dict[str, Any]:
+def gain(make: Callable[[int], Model], n: int, segments_up_to: int, say: Say) -> dict[str, Any]:
     """The speed-up over the articulated-body algorithm on one processor with 1, 4, 16, ... processors, up to one for
     each link, on each machine: by cyclic reduction, and, if the chain is neither too short nor too long, in segments.
     With it, the share of messages in the critical path.
     """
+    model = make(n)
     links = len(model.bodies)
     one = sum(as_written(METHODS["articulated_body"], model).values())
     segments = cut(model) if links <= segments_up_to else None

@@ -39,10 +39,10 @@ TITLES = {
 def draw(data: dict[str, Any], folder: Path) -> list[Path]:
     """All figures, as PNG and as SVG; of times and errors only if they were measured."""
     pictures = {
-        **({"times": _times(data)} if data["times"] else {}),
-        **({"errors": _errors(data["rounding"])} if data["rounding"] else {}),
+        **({"times": _times(data)} if "times" in data else {}),
+        **({"errors": _errors(data["rounding"])} if "rounding" in data else {}),
         "steps": _steps(data["growth"]),
-        "processors": _processors(data["gains"]),
+        "processors": _processors([*data["gains"].values()]),
         "branches": _branches(data["branches"]),
         "claim": _claim(data["claim"]),
     }
@@ -52,6 +52,7 @@ def draw(data: dict[str, Any], folder: Path) -> list[Path]:
 def _times(data: dict[str, Any]) -> Any:
     picture = figure(11.0, 7.0)
     panels = picture.subplots(2, 3, sharex=True, sharey=True).ravel()
+    lanes, threads = data["machine"]["lanes"], data["machine"]["cores"]
     for axes, (name, found) in zip(panels, data["times"].items(), strict=False):
         each = {
             method: [None if time is None else time / n for time, n in zip(line, found["links"], strict=True)]
@@ -70,7 +71,7 @@ def _times(data: dict[str, Any]) -> Any:
         axes.set_axis_off()
     picture.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=9)
     picture.suptitle(
-        f"One state of a chain: {data['lanes']} lanes, {data['threads']} threads (left of the line: specialised code)",
+        f"One state of a chain: {lanes} lanes, {threads} threads (left of the line: specialised code)",
         fontsize=11,
     )
     return picture

@@ -13,7 +13,7 @@ from linkwork_lab.reproduce.tables import over, title
 
 def summarise(data: dict[str, Any], console: Console) -> None:
     """Print the data of the figures as numbers."""
-    console.print(f"{data['lanes']} lanes, {data['threads']} threads")
+    console.print(f"{data['machine']['lanes']} lanes, {data['machine']['cores']} threads")
     for name, found in data["times"].items():
         title(console, f"{TITLES[name]}: ns of a state for each link")
         over(console, "links", found["links"], _each(found["seconds"], found["links"]), lambda x: f"{x * 1e9:.1f}")
@@ -41,7 +41,7 @@ def summarise(data: dict[str, Any], console: Console) -> None:
     for name, rows in data["operations"].items():
         text = ", ".join(f"{method} {row['folded']} ({row['written']})" for method, row in rows.items())
         console.print(f"{TITLES[name]}, {links} links, operations folded (as written): {text}")
-    _gains(data["gains"], console)
+    _gains([*data["gains"].values()], console)
     found = data["branches"]
     title(console, "side branches of log₂ N links on every link of a chain")
     columns = {"bodies": found["bodies"]} | {

@@ -7,14 +7,14 @@ Each module measures one thing:
     growth          operations and times of every method over the links and over the points
     visits          Fig. 4: which links are visited in each step, and by each method
     visit_plots     figures of these
-    measurements    the whole experiment, as plain data
+    measurements    the whole experiment, in parts
     plots, summary  its figures, its tables on the console
     page            the tables of its page
 """
 
-from linkwork_lab.reproduce.operational_inertia.measurements import measure
+from linkwork_lab.reproduce.operational_inertia.measurements import parts
 from linkwork_lab.reproduce.operational_inertia.page import tables
 from linkwork_lab.reproduce.operational_inertia.plots import draw
 from linkwork_lab.reproduce.operational_inertia.summary import summarise
 
-__all__ = ["draw", "measure", "summarise", "tables"]
+__all__ = ["draw", "parts", "summarise", "tables"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from linkwork import (
     operational_inertia,
     placement,
 )
-from linkwork.algorithms import ALGORITHMS, OPERATIONAL
+from linkwork.algorithms import ALGORITHMS, OPERATIONAL, Algorithm
 from linkwork.control import OperationalSpaceController, Posture, Task
 from linkwork.joints import Revolute, Spherical
 from linkwork_lab.bench.cases import States
@@ -43,8 +44,29 @@ def two_arms() -> Model:
     return builder.build()
 
 
-def one_matrix(model: Model, states: int, batch: int, effort: Effort) -> dict[str, Any]:
+def operations(robot: Callable[[], Model]) -> dict[str, Any]:
+    """Operations of Λ⁻¹ and of Λ by each method."""
+    model = robot()
+    frames = [model.frame(name) for name in HANDS]
+
+    def of(algorithm: Algorithm) -> dict[str, Any]:
+        return {"written": as_written(algorithm, model, frames), "folded": folded(algorithm, model, frames)}
+
+    return {
+        "links": len(model.bodies), "points": HANDS, "paper": PAPER,
+        "operations": {
+            name: {
+                "inverse": of(ALGORITHMS[f"operational/{name}"]),
+                "inertia": of(ALGORITHMS[f"operational_inertia/{name}"]),
+            }
+            for name in OPERATIONAL
+        },
+    }  # fmt: skip
+
+
+def one_matrix(robot: Callable[[], Model], states: int, batch: int, effort: Effort) -> dict[str, Any]:
     """Seconds of one Λ: as a call from Python, as machine code on one lane, and as a share of a batch on one thread."""
+    model = robot()
     frames = [model.frame(name) for name in HANDS]
     few, many = States.random(model, states).fields["q"], States.random(model, batch).fields["q"]
     functions = {name: partial(operational_inertia, method=name) for name in OPERATIONAL}
@@ -54,27 +76,15 @@ def one_matrix(model: Model, states: int, batch: int, effort: Effort) -> dict[st
     runners = {name: Runner(ALGORITHMS[f"operational_inertia/{name}"], "specialised") for name in OPERATIONAL}
     everything = {"kept": np.ones(6 * len(HANDS)), "damping": np.zeros(6 * len(HANDS))}
     return {
-        "links": len(model.bodies), "points": HANDS, "paper": PAPER,
-        "seconds": {
-            "call": best(calls, effort.rounds, effort.seconds),
-            "code": race(model, runners, effort.rounds, effort.seconds, frames, everything),
-            "batch": best(batches, effort.rounds, effort.seconds),
-        },
-        "operations": {
-            name: {
-                "inverse": {"written": as_written(inverse, model, frames), "folded": folded(inverse, model, frames)},
-                "inertia": {"written": as_written(whole, model, frames), "folded": folded(whole, model, frames)},
-            }
-            for name, inverse, whole in (
-                (name, ALGORITHMS[f"operational/{name}"], ALGORITHMS[f"operational_inertia/{name}"])
-                for name in OPERATIONAL
-            )
-        },
-    }  # fmt: skip
+        "call": best(calls, effort.rounds, effort.seconds),
+        "code": race(model, runners, effort.rounds, effort.seconds, frames, everything),
+        "batch": best(batches, effort.rounds, effort.seconds),
+    }
 
 
-def servo(model: Model, states: int, effort: Effort) -> dict[str, float | None]:
+def servo(robot: Callable[[], Model], states: int, effort: Effort) -> dict[str, float | None]:
     """Seconds of one step of the controller of both hands, alone and with the simulation of the robot that it moves."""
+    model = robot()
     controller = holding_hands(model)
     fields = States.random(model, states).fields
     inputs = [(fields["q"][k].copy(), fields["v"][k].copy()) for k in range(states)]

@@ -1,4 +1,4 @@
-"""The whole experiment, as plain data that JSON can hold."""
+"""The whole experiment, in parts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from linkwork import mechanisms
-from linkwork_lab.bench.machine import conditions
 from linkwork_lab.reproduce.clock import Effort
 from linkwork_lab.reproduce.operational_inertia import growth
 from linkwork_lab.reproduce.operational_inertia import humanoid as section4
@@ -20,11 +19,12 @@ from linkwork_lab.reproduce.operational_inertia.growth import (
     fan,
     humanoid,
     tree,
-    winners,
 )
 from linkwork_lab.reproduce.operational_inertia.many_points import experiment
 from linkwork_lab.reproduce.operational_inertia.visits import visited
+from linkwork_lab.reproduce.parts import Parts, counted, measured
 
+Cases = Callable[[], Sequence[Case]]
 FULL, QUICK = Effort(sweeps=2, rounds=40, seconds=0.002), Effort(sweeps=1, rounds=3, seconds=0.0005)
 
 
@@ -65,78 +65,73 @@ class Settings:
         )  # fmt: skip
 
 
-def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
-    """All measurements that ``linkwork reproduce operational-inertia`` shows."""
+def parts(quick: bool, say: Callable[[str], None]) -> tuple[Settings, Parts]:
+    """The parts that ``linkwork reproduce operational-inertia`` measures."""
     s = Settings.quick() if quick else Settings()
-    say("the humanoid with both hands")
-    robot = mechanisms.humanoid() if s.whole else section4.two_arms()
-    return {
-        **conditions(s),
-        "humanoid": section4.one_matrix(robot, s.states, s.batch, s.effort),
-        "servo": section4.servo(robot, s.states, s.effort),
-        "many_points": [_controlled(m, s, say) for m in s.controlled],
-        "over_links": {
-            "chains": _over([chain(n, 2) for n in s.chains], s, say),
-            "trees": _over([tree(levels, 2) for levels in s.levels], s, say),
-        },
-        "over_points": {
-            "tree": _over([tree(s.bush, m) for m in s.points], s, say),
-            "humanoid": _over([humanoid(m) for m in s.humanoid_points], s, say),
-            "fan": _counted([fan(s.fan, m) for m in s.arms], s, say),
-            "tree_folded": _folded([tree(s.bush, m) for m in s.points]),
-            "humanoid_folded": _folded([humanoid(m) for m in s.humanoid_points]),
-            "humanoid_specialised": _specialised([humanoid(m) for m in s.ends], s, say),
-        },
-        "visits": visited(s.seen, (2, 4)),
-        "inversion": {
-            "points": list(s.points),
-            "operations": growth.inversion([tree(s.bush, m) for m in s.points]),
-        },
-        "map": {
-            "chains": _map(chain, s.map_chains, s, say),
-            "trees": _map(tree, s.map_levels, s, say),
-        },
-    }  # fmt: skip
+    robot = mechanisms.humanoid if s.whole else section4.two_arms
+    over_points: dict[str, Cases] = {
+        "over_points/tree": lambda: [tree(s.bush, m) for m in s.points],
+        "over_points/humanoid": lambda: [humanoid(m) for m in s.humanoid_points],
+    }
+    timed: dict[str, Cases] = over_points | {
+        "over_links/chains": lambda: [chain(n, 2) for n in s.chains],
+        "over_links/trees": lambda: [tree(levels, 2) for levels in s.levels],
+    }
+
+    def ends() -> Sequence[Case]:
+        return [humanoid(m) for m in s.ends]
+
+    return s, {
+        "humanoid": counted(section4.operations, robot),
+        "humanoid/seconds": measured(section4.one_matrix, robot, s.states, s.batch, s.effort),
+        "servo": measured(section4.servo, robot, s.states, s.effort),
+        **{f"many_points/{m}": measured(experiment, m, s.simulated, s.states, s.effort) for m in s.controlled},
+        **{place: counted(_operations, cases, s, say) for place, cases in timed.items()},
+        **{f"{place}/seconds": measured(_seconds, cases, s, say) for place, cases in timed.items()},
+        "over_points/fan": counted(_operations, lambda: [fan(s.fan, m) for m in s.arms], s, say),
+        **{f"{place}_folded": counted(_folded, cases) for place, cases in over_points.items()},
+        "over_points/humanoid_specialised": counted(_folded, ends),
+        "over_points/humanoid_specialised/seconds": measured(_specialised, ends, s, say),
+        "visits": counted(visited, s.seen, (2, 4)),
+        "inversion": counted(_inversion, s),
+        "map/chains": measured(_map, chain, s.map_chains, s, say),
+        "map/trees": measured(_map, tree, s.map_levels, s, say),
+    }
 
 
-def _controlled(points: int, s: Settings, say: Say) -> dict[str, Any]:
-    say(f"control of {points} points")
-    return experiment(points, s.simulated, s.states, s.effort)
+def _operations(cases: Cases, s: Settings, say: Say) -> dict[str, Any]:
+    found = cases()
+    return _sizes(found) | {
+        "operations": growth.operations(found, Limits(s.dense_counted_up_to, s.explicit_up_to), say)
+    }
 
 
-def _counted(cases: Sequence[Case], s: Settings, say: Say) -> dict[str, Any]:
-    return _found(cases, growth.operations(cases, Limits(s.dense_counted_up_to, s.explicit_up_to), say))
+def _folded(cases: Cases) -> dict[str, Any]:
+    found = cases()
+    return _sizes(found) | {"operations": growth.operations_folded(found)}
 
 
-def _over(cases: Sequence[Case], s: Settings, say: Say) -> dict[str, Any]:
-    operations = growth.operations(cases, Limits(s.dense_counted_up_to, s.explicit_up_to), say)
-    seconds = growth.seconds(cases, Limits(s.dense_timed_up_to, s.explicit_up_to), s.effort, say)
-    return _found(cases, operations, seconds)
-
-
-def _folded(cases: Sequence[Case]) -> dict[str, Any]:
-    return _found(cases, growth.operations_folded(cases))
-
-
-def _specialised(cases: Sequence[Case], s: Settings, say: Say) -> dict[str, Any]:
-    operations = growth.operations_folded(cases)
-    return _found(cases, operations, growth.seconds(cases, Limits(s.dense_timed_up_to), s.effort, say, "specialised"))
-
-
-def _found(cases: Sequence[Case], operations: Lines, seconds: Lines | None = None) -> dict[str, Any]:
+def _sizes(cases: Sequence[Case]) -> dict[str, Any]:
     return {
         "links": [len(model.bodies) for model, _ in cases], "depth": [model.depth for model, _ in cases],
         "points": [len(frames) for _, frames in cases],
-        "operations": operations, "fewest_operations": winners(operations),
-        **({"seconds": seconds, "fastest": winners(seconds)} if seconds else {}),
     }  # fmt: skip
+
+
+def _seconds(cases: Cases, s: Settings, say: Say) -> Lines:
+    return growth.seconds(cases(), Limits(s.dense_timed_up_to, s.explicit_up_to), s.effort, say)
+
+
+def _specialised(cases: Cases, s: Settings, say: Say) -> Lines:
+    return growth.seconds(cases(), Limits(s.dense_timed_up_to), s.effort, say, "specialised")
+
+
+def _inversion(s: Settings) -> dict[str, Any]:
+    return {"points": list(s.points), "operations": growth.inversion([tree(s.bush, m) for m in s.points])}
 
 
 def _map(make: Callable[[int, int], Case], sizes: Sequence[int], s: Settings, say: Say) -> dict[str, Any]:
-    """The fastest method for each number of points (a row) and size (a column)."""
+    """Times for each number of points (a row) and size (a column)."""
     limits = Limits(s.dense_timed_up_to)
     rows = [growth.seconds([make(n, m) for n in sizes], limits, s.effort, say) for m in s.map_points]
-    return {
-        "links": [len(make(n, 1)[0].bodies) for n in sizes], "points": list(s.map_points),
-        "seconds": rows, "fastest": [winners(row) for row in rows],
-    }  # fmt: skip
+    return {"links": [len(make(n, 1)[0].bodies) for n in sizes], "points": list(s.map_points), "seconds": rows}

@@ -7,6 +7,7 @@ from typing import Any
 
 from linkwork.algorithms import OPERATIONAL
 from linkwork_lab.reproduce.markdown import METHODS, across, measured_on, table
+from linkwork_lab.reproduce.operational_inertia.growth import winners
 
 
 def tables(data: dict[str, Any]) -> dict[str, str]:
@@ -20,7 +21,7 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
         "machine": measured_on(data),
         "claims": _claims(data),
         "humanoid": _humanoid(data["humanoid"]),
-        "many_points": _many_points(data["many_points"]),
+        "many_points": _many_points([*data.get("many_points", {}).values()]),
         "visits": _visits(data["visits"]),
         "growth": table(
             [
@@ -143,8 +144,8 @@ def _growth(chains: dict[str, Any], fan: dict[str, Any], method: str) -> tuple[s
 
 def _map(name: str, found: dict[str, Any]) -> str:
     rows = [
-        [points, *(f"{METHODS[m]} ({row['chang_khatib'][k] / row[m][k]:.1f})" for k, m in enumerate(fastest))]
-        for points, row, fastest in zip(found["points"], found["seconds"], found["fastest"], strict=True)
+        [points, *(f"{METHODS[m]} ({row['chang_khatib'][k] / row[m][k]:.1f})" for k, m in enumerate(winners(row)))]
+        for points, row in zip(found["points"], found["seconds"], strict=True)
     ]
     return table([f"{name}: points", *(f"{n} links" for n in found["links"])], rows)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from linkwork.algorithms import OPERATIONAL
 from linkwork_lab.reproduce.operational_inertia import visit_plots
+from linkwork_lab.reproduce.operational_inertia.growth import winners
 from linkwork_lab.reproduce.pictures import figure, lines, save
 
 STYLES: dict[str, dict[str, Any]] = {
@@ -31,8 +32,8 @@ def draw(data: dict[str, Any], folder: Path) -> list[Path]:
         "figure4": visit_plots.steps(data["visits"]),
         "visits": visit_plots.methods(data["visits"], {name: STYLES[name]["label"] for name in OPERATIONAL}),
     }
-    if data["many_points"]:
-        pictures["many_points"] = _many_points(data["many_points"])
+    if "many_points" in data:
+        pictures["many_points"] = _many_points([*data["many_points"].values()])
     return [file for name, picture in pictures.items() for file in save(picture, folder, name)]
 
 
@@ -148,8 +149,8 @@ def _map(data: dict[str, Any]) -> Any:
         (panels[1], "trees", "binary trees, points on leaves"),
     ):
         found = data[name]
-        for y, (row, fastest) in enumerate(zip(found["seconds"], found["fastest"], strict=True)):
-            for x, method in enumerate(fastest):
+        for y, row in enumerate(found["seconds"]):
+            for x, method in enumerate(winners(row)):
                 bar = axes.bar(x, 0.94, 0.94, y - 0.47, color=STYLES[method]["color"], alpha=0.55)
                 shown.setdefault(STYLES[method]["label"], bar)
                 time = row[method][x]

@@ -8,13 +8,14 @@ from typing import Any
 from rich.console import Console
 
 from linkwork.algorithms import OPERATIONAL
+from linkwork_lab.reproduce.operational_inertia.growth import winners
 from linkwork_lab.reproduce.tables import over, title
 
 
 def summarise(data: dict[str, Any], console: Console) -> None:
     """Print the data of the figures as numbers."""
     _humanoid(data["humanoid"], data["servo"], console)
-    _many_points(data["many_points"], console)
+    _many_points([*data.get("many_points", {}).values()], console)
     bush = f"binary tree of {data['over_points']['tree']['links'][0]} links"
     for heading, axis, found in (
         ("serial chains, 2 points", "links", data["over_links"]["chains"]),
@@ -27,17 +28,18 @@ def summarise(data: dict[str, Any], console: Console) -> None:
         ("humanoid, code for it alone, folded", "points", data["over_points"]["humanoid_specialised"]),
     ):
         title(console, f"{heading}: operations of Λ⁻¹")
-        over(console, axis, found[axis], found["operations"] | {"fewest": found["fewest_operations"]}, str)
+        over(console, axis, found[axis], found["operations"] | {"fewest": winners(found["operations"])}, str)
         if "seconds" in found:
             title(console, f"{heading}: µs of Λ⁻¹")
-            over(console, axis, found[axis], found["seconds"] | {"fastest": found["fastest"]}, _micro)
+            over(console, axis, found[axis], found["seconds"] | {"fastest": winners(found["seconds"])}, _micro)
     _growth(data, console)
     _visits(data["visits"], console)
     title(console, "operations from Λ⁻¹ to Λ")
     over(console, "points", data["inversion"]["points"], {"operations": data["inversion"]["operations"]}, str)
     for name, found in data["map"].items():
         title(console, f"{name}: the fastest for a number of links and points")
-        columns = {f"{n} links": [row[k] for row in found["fastest"]] for k, n in enumerate(found["links"])}
+        fastest = [winners(row) for row in found["seconds"]]
+        columns = {f"{n} links": [row[k] for row in fastest] for k, n in enumerate(found["links"])}
         over(console, "points", found["points"], columns, str)
     console.print("- was not measured, or its result was off by more than 1e-8")
 

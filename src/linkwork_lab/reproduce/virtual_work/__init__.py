@@ -6,14 +6,14 @@ Each module measures one thing:
     times           Figures 6 and 7, and chains of up to tens of thousands of links
     counts          operations of every method by kind, which the paper leaves to future work
     rounding        errors of every method against 50 digits, likewise
-    measurements    the whole experiment, as plain data
+    measurements    the whole experiment, in parts
     plots, summary  its figures, its tables on the console
     page            the tables of its page
 """
 
-from linkwork_lab.reproduce.virtual_work.measurements import measure
+from linkwork_lab.reproduce.virtual_work.measurements import parts
 from linkwork_lab.reproduce.virtual_work.page import tables
 from linkwork_lab.reproduce.virtual_work.plots import draw
 from linkwork_lab.reproduce.virtual_work.summary import summarise
 
-__all__ = ["draw", "measure", "summarise", "tables"]
+__all__ = ["draw", "parts", "summarise", "tables"]

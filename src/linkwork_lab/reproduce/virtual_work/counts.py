@@ -24,21 +24,21 @@ MECHANISMS: dict[str, Callable[[], Model]] = {
 Say = Callable[[str], None]
 
 
-def by_kind(names: Sequence[str], say: Say) -> dict[str, Any]:
-    """For each mechanism and method the operations of each kind, as written and folded."""
-    table: dict[str, Any] = {}
-    for name in names:
-        say(f"counts: {name}")
-        model = MECHANISMS[name]()
-        table[name] = {
-            method: {"written": as_written(entry, model), "folded": folded(entry, model)}
-            for method, entry in METHODS.items()
-        }
-    return table
+def chain(n: int) -> Model:
+    return mechanisms.serial_chain(n, "spherical")
+
+
+def by_kind(make: Callable[[], Model]) -> dict[str, Any]:
+    """For each method the operations of each kind, as written and folded."""
+    model = make()
+    return {
+        method: {"written": as_written(entry, model), "folded": folded(entry, model)}
+        for method, entry in METHODS.items()
+    }
 
 
 def growth(make: Callable[[int], Model], sizes: Sequence[int], say: Say) -> dict[str, Any]:
-    """Totals as written over a mechanism's size, and the exponent of the growth of each at the end."""
+    """Totals as written over a mechanism's size."""
     totals: dict[str, list[int]] = {method: [] for method in METHODS}
     dof = []
     for n in sizes:
@@ -47,8 +47,15 @@ def growth(make: Callable[[int], Model], sizes: Sequence[int], say: Say) -> dict
         dof.append(model.nv)
         for method, entry in METHODS.items():
             totals[method].append(sum(as_written(entry, model).values()))
-    powers = {method: log(counts[-1] / counts[-2]) / log(sizes[-1] / sizes[-2]) for method, counts in totals.items()}
-    crossovers = {
-        method: crossover(dof, totals["unit_vector"], totals[method]) for method in ("virtual_work", *STUDIES)
-    }
-    return {"sizes": list(sizes), "dof": dof, "totals": totals, "powers": powers, "crossover_dof": crossovers}
+    return {"sizes": list(sizes), "dof": dof, "totals": totals}
+
+
+def power(found: dict[str, Any], method: str) -> float:
+    """The exponent of the growth over the size, at the end."""
+    (*_, few, many), (*_, less, more) = found["sizes"], found["totals"][method]
+    return log(more / less) / log(many / few)
+
+
+def cheaper_from(found: dict[str, Any], method: str) -> float | None:
+    """The degrees of freedom from which on a method costs less than unit vectors."""
+    return crossover(found["dof"], found["totals"]["unit_vector"], found["totals"][method])

@@ -1,14 +1,13 @@
-"""The whole experiment, as plain data that JSON can hold."""
+"""The whole experiment, in parts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from linkwork import mechanisms
-from linkwork_lab.bench.machine import conditions
 from linkwork_lab.reproduce.clock import Effort
+from linkwork_lab.reproduce.parts import Parts, counted, measured
 from linkwork_lab.reproduce.virtual_work import counts, rounding, swing, times
 
 FULL, QUICK = Effort(sweeps=3, rounds=40, seconds=0.002), Effort(sweeps=1, rounds=3, seconds=0.0005)
@@ -28,7 +27,7 @@ class Settings:
     unit_vector_up_to: int = 200
     mechanisms: tuple[str, ...] = tuple(counts.MECHANISMS)
     counted_chains: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
-    counted_stars: tuple[int, ...] = (2, 4, 6, 8, 10, 12, 16, 24)
+    counted_stars: tuple[int, ...] = (2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 24)
     states: int = 3
     sizes: tuple[int, ...] = (3, 10, 30, 100, 300, 1000)
     branches: tuple[int, ...] = (3, 10, 30, 100)
@@ -45,33 +44,26 @@ class Settings:
         )  # fmt: skip
 
 
-def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
-    """All measurements that ``linkwork reproduce virtual-work`` shows."""
+def parts(quick: bool, say: Callable[[str], None]) -> tuple[Settings, Parts]:
+    """The parts that ``linkwork reproduce virtual-work`` measures."""
     s = Settings.quick() if quick else Settings()
-    data = conditions(s)
-    say("swings")
-    data["swings"] = {
-        "serial": swing.swing(swing.serial, s.step, s.pictures, s.apart),
-        "branched": swing.swing(swing.branched, s.step, s.pictures, s.apart),
-    }
-    data["times"] = {
-        "serial": times.serial_chains(s.joints, s.effort, say),
-        "stars": times.stars(s.ends, s.effort, say),
-        "long": times.long_chains(s.long, s.unit_vector_up_to, s.effort, say),
-    }
-    data["counts"] = {
-        "by_kind": counts.by_kind(s.mechanisms, say),
-        "chains": counts.growth(lambda n: mechanisms.serial_chain(n, "spherical"), s.counted_chains, say),
-        "stars": counts.growth(mechanisms.star, s.counted_stars, say),
-    }
-    data["rounding"] = {
-        "over_size": {
-            name: rounding.errors(case, s.branches if name == "star" else s.sizes, s.states, s.dense_up_to, say)
+    return s, {
+        "swings/serial": measured(swing.swing, swing.serial, s.step, s.pictures, s.apart),
+        "swings/branched": measured(swing.swing, swing.branched, s.step, s.pictures, s.apart),
+        "times/serial": measured(times.serial_chains, s.joints, s.effort, say),
+        "times/stars": measured(times.stars, s.ends, s.effort, say),
+        "times/long": measured(times.long_chains, s.long, s.unit_vector_up_to, s.effort, say),
+        **{f"counts/by_kind/{name}": counted(counts.by_kind, counts.MECHANISMS[name]) for name in s.mechanisms},
+        "counts/chains": counted(counts.growth, counts.chain, s.counted_chains, say),
+        "counts/stars": counted(counts.growth, mechanisms.star, s.counted_stars, say),
+        **{
+            f"rounding/over_size/{name}": measured(
+                rounding.errors, case, s.branches if name == "star" else s.sizes, s.states, s.dense_up_to, say
+            )
             for name, case in rounding.over_size().items()
         },
-        "over_ratio": {
-            name: rounding.errors(case, s.ratios, s.states, s.dense_up_to, say)
+        **{
+            f"rounding/over_ratio/{name}": measured(rounding.errors, case, s.ratios, s.states, s.dense_up_to, say)
             for name, case in rounding.over_ratio().items()
         },
     }
-    return data

@@ -17,8 +17,8 @@ STYLES: dict[str, dict[str, Any]] = {
     "unit_vector": {"label": "unit vector", "color": "C3", "marker": "s", "linestyle": "--"},
     "articulated_body": {"label": "articulated body", "color": "0.35", "marker": "^", "linestyle": ":"},
     "composite_body": {"label": "composite body", "color": "C1", "marker": "v", "linestyle": "--"},
-    "virtual_work_split": {"label": "virtual work, links split", "color": "C2", "marker": "D", "linestyle": "-."},
-    "virtual_work_unsplit": {"label": "virtual work, unsplit, inverses", "color": "C4", "marker": "x"},
+    "virtual_work_split": {"label": "as printed, links split", "color": "C2", "marker": "D", "linestyle": "-."},
+    "virtual_work_unsplit": {"label": "as printed", "color": "C4", "marker": "x"},
 }
 """One style for each method in all figures."""
 

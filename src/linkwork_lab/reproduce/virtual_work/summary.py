@@ -7,7 +7,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from linkwork.algorithms import STUDIES
 from linkwork_lab.reproduce.tables import over, title
+from linkwork_lab.reproduce.virtual_work.counts import cheaper_from, power
 
 
 def summarise(data: dict[str, Any], console: Console) -> None:
@@ -33,11 +35,11 @@ def summarise(data: dict[str, Any], console: Console) -> None:
         title(console, f"operations: {name}")
         _kinds(console, rows)
     for name in ("chains", "stars"):
-        powers = data["counts"][name]["powers"]
-        text = ", ".join(f"{method} {power:.2f}" for method, power in powers.items())
+        found = data["counts"][name]
+        text = ", ".join(f"{method} {power(found, method):.2f}" for method in found["totals"])
         console.print(f"\noperations on {name} grow at the end as the power of the size: {text}")
-        for method, at in data["counts"][name]["crossover_dof"].items():
-            console.print(f"{name}, operations: {method} {_where(at)} unit vector")
+        for method in ("virtual_work", *STUDIES):
+            console.print(f"{name}, operations: {method} {_where(cheaper_from(found, method))} unit vector")
     for kind in ("over_size", "over_ratio"):
         for case in data["rounding"][kind].values():
             title(console, f"error: {case['label']}")

@@ -2,7 +2,7 @@
 
 Loops stay loops (rolled code) and the mechanism comes in tables, as in a program that does not know its mechanism
 beforehand: the paper's setting. Stars are also timed with unrolled code, which knows the mechanism's numbers and omits
-operations that they make redundant; without splitting it is too long for that.
+operations that they make redundant; for the recursion as printed it is too long.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ from linkwork.algorithms import ALGORITHMS, STUDIES
 from linkwork_lab.reproduce.clock import Effort, Runner, crossover, race, sweep
 
 METHODS = {name: ALGORITHMS[name] for name in ("virtual_work", "unit_vector", "articulated_body")}
-PRINTED = ("virtual_work_unsplit", "unit_vector")
-"""The paper's two lines on serial chains, where nothing needs splitting."""
 ROLLED = {name: Runner(entry, "rolled") for name, entry in METHODS.items()}
 STUDIED = ROLLED | {name: Runner(ALGORITHMS[name], "rolled") for name in STUDIES}
-SPECIALISED = {name: Runner(ALGORITHMS[name], "specialised") for name in (*METHODS, "virtual_work_split")}
+SPECIALISED = {name: Runner(entry, "specialised") for name, entry in METHODS.items()}
 
 Say = Callable[[str], None]
 
