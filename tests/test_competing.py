@@ -44,7 +44,7 @@ def test_threads_that_compete_use_no_freed_memory() -> None:
     """
     environment = {**os.environ, "PYTHONMALLOC": "debug", "MALLOC_PERTURB_": "165"}
     command = [sys.executable, "-X", "faulthandler", str(HERE / "competing.py"), "1"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     counts = re.findall(r"(.+): (\d+) succeeded, (\d+) failed", done.stdout)
     assert len(counts) == 10 and all(int(good) and int(bad) for _, good, bad in counts), done.stdout

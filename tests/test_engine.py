@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
-from linkwork.engine.ir.program import text
 from linkwork.inside import evaluate, operations
 from linkwork.spatial import LARGEST_ANGLE, atan2, elementary, sin_cos, sqrt, where_less
 from programs import (
@@ -79,14 +78,6 @@ def test_an_absent_force_and_the_world_alone(form: str) -> None:
     task = task_of(ALGORITHMS["inverse_dynamics"], model, absent=("f_ext",))
     (tau,) = evaluated(task, form, [np.array([0.3]), np.array([1.0]), np.array([2.0])])
     assert np.array_equal(tau, lw.inverse_dynamics(model, [0.3], [1.0], [2.0]))
-
-
-def test_the_text_of_a_small_program(golden: Callable[[str, str], None]) -> None:
-    pendulum = lw.mechanisms.pendulum()
-    straight = lw.compile(lambda q, v, a: lw.inverse_dynamics(pendulum, q, v, a), q=1, v=1, a=1)
-    golden("pendulum_specialised.txt", straight.text())
-    task = task_of(ALGORITHMS["inverse_dynamics"], pendulum, absent=("f_ext",))
-    golden("pendulum_rolled.txt", text(planned(task, "rolled").loops.laid_out[0]))
 
 
 # The tracer

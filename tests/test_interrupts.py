@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and forks as
 def run(script: str, **settings: str) -> str:
     """What a process writes that ends well; an interrupt that is not caught, or a crash, is an error."""
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=100,
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=900,
         cwd=os.path.dirname(__file__), env={**os.environ, **settings},
     )  # fmt: skip
     assert done.returncode == 0, f"{done.returncode} {done.stdout} {done.stderr}"
@@ -139,22 +139,25 @@ def test_an_error_at_each_step_inside_llvmlite_leaves_llvm_in_order() -> None:
 
 
 WAITING = f"""
-import atexit, os, signal, sys, time
+import atexit, os, signal, sys, threading, time
 done = []
 atexit.register(lambda: print("end", done))  # after those of linkwork
 {CODE}
 def work():
+    os.kill(os.getpid(), signal.SIGALRM)  # to who waits for this
+    left.wait()
     time.sleep(0.3)
     done.append("work")
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 for way in ("fork", "end"):
     done.clear()
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    left = threading.Event()
     try:
         with jit.lock:
             undisturbed.run(work)
     except KeyboardInterrupt:
         print("interrupted", done, flush=True)
+    left.set()
     if way == "fork":
         child = os.fork()
         assert done == ["work"]

@@ -1,21 +1,25 @@
-"""Passes over intermediate code whose faults no result of a correct library shows: the verifier, which every program of
-the other tests passes, and the merging of a loop's cases.
+"""Intermediate code whose faults no result of a correct library shows: the verifier, which every program of the other
+tests passes, the merging of a loop's cases, what iterations hand over, and how code reads.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import linkwork as lw
+from linkwork.algorithms import ALGORITHMS
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows
+from linkwork.engine.emit.carrying import carried
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.merge import merge_cases
-from linkwork.engine.ir.program import Block, Loop, Program, Repeat, Subroutine, inner
+from linkwork.engine.ir.program import Block, Loop, Program, Repeat, Subroutine, inner, text
 from linkwork.engine.ir.verifier import InvalidProgram, verify
 from linkwork.spatial import where_less
+from programs import planned, task_of
 
 TABLES = ("work", "square", "data", "ints")
 
@@ -156,12 +160,12 @@ def test_the_verifier_checks_subroutines() -> None:
 
 
 def test_the_verifier_checks_rows() -> None:
-    def text(x: Any) -> Any:
+    def sums(x: Any) -> Any:
         number, rows = numbers(x).item(), KeptRows("positive", 1, 1)
         rows.keep(where_less(0.0, number, 1.0, 0.0), [number])
-        return array_of(rows.fold(lambda sums, row, given: [sums[0] + row[0]], [number], []))[0]
+        return array_of(rows.fold(lambda sum_, row, given: [sum_[0] + row[0]], [number], []))[0]
 
-    program = lw.compile(text, x=()).program
+    program = lw.compile(sums, x=()).program
     verify(program, ("argument0", "result0"))
     broken = inner(program)[0].program
     broken.instruction(broken.root, "keep", (), "nothing")
@@ -186,3 +190,24 @@ def test_cases_that_are_merged_again_keep_all_kinds() -> None:
     program.operands[stores[1]] = (1.0,)
     merge_cases(program)
     assert [kind for kind, _ in loop.cases] == [0, 3] and loop.same == {2: 0, 1: 0}
+
+
+def test_a_number_that_a_loop_stores_twice_is_not_handed_over() -> None:
+    """In whatever row: the next body may read the other."""
+    task = task_of(ALGORITHMS["inverse_dynamics"], lw.mechanisms.binary_tree(4), absent=("f_ext",))
+    program = planned(task, "rolled").loops.program
+    walks = [program.details[n] for n in program.root.order if program.operations[n] == "loop"]
+    walk, before = next((walk, each) for walk in walks if (each := carried(program, walk)))
+    block = walk.cases[0][1]
+    stores = [n for n in block.order if program.operations[n] == "store" and program.details[n].array == "work"]
+    block.order.append(next(n for n in stores if program.details[n].offset == before.places[0][0]))
+    after = carried(program, walk)
+    assert after and {*before.places} - {*after.places} == {before.places[0]}
+
+
+def test_the_text_of_a_small_program(golden: Callable[[str, str], None]) -> None:
+    pendulum = lw.mechanisms.pendulum()
+    straight = lw.compile(lambda q, v, a: lw.inverse_dynamics(pendulum, q, v, a), q=1, v=1, a=1)
+    golden("pendulum_specialised.txt", straight.text())
+    task = task_of(ALGORITHMS["inverse_dynamics"], pendulum, absent=("f_ext",))
+    golden("pendulum_rolled.txt", text(planned(task, "rolled").loops.laid_out[0]))
