@@ -31,7 +31,7 @@ import linkwork as lw
 
 STATES = 3
 LIMITS = 1e-9, 1e-9, 1e-6
-SECONDS = 300
+SECONDS = 60
 _MODEL = re.compile(rb"<mujoco[\s>]")
 _NAMES = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
 _LINE = "| {} | {} | {} | {} | {} | {} |"

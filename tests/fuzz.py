@@ -214,6 +214,13 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
         "restarts": lambda: 2,
         "weights": lambda: [2.0],
     },
+    "follow_path": {
+        "targets": lambda: np.tile(lw.forward_kinematics(model(), configuration(), ["tip"]), (3, 1, 1, 1)),
+        "frames": lambda: ["tip"],
+        "restarts": lambda: 2,
+        "weights": lambda: [2.0],
+        "dt": lambda: 0.01,
+    },
     "pose_error": {
         "X": lambda: np.eye(4),
         "X_target": lambda: lw.forward_kinematics(model(), configuration(), ["tip"]),

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+import verifier
 from linkwork.algorithms import Algorithm
 from linkwork.engine.code import jit
 from linkwork.engine.emit import kernel, row_kernel
 from linkwork.engine.emit.call_frame import TABLES, Interface
-from linkwork.engine.ir import evaluator, verifier
+from linkwork.engine.ir import evaluator
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.lists import pack_lists
 from linkwork.engine.ir.program import Program

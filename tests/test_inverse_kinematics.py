@@ -188,6 +188,30 @@ def _placed(x: float, y: float) -> Array:
     return target
 
 
+READY = np.array([0.0, -0.6, 0.0, -2.2, 0.0, 1.6, 0.8, 0.0, 0.0])
+
+
+def circle() -> Array:
+    """200 poses of Panda's hand on an upright circle, pointing down; the farthest eight are out of reach."""
+    angles = np.pi + np.linspace(0.0, 2.0 * np.pi, 200, endpoint=False)
+    places = [(0.63 + 0.15 * np.cos(angle), 0.0, 0.3 + 0.15 * np.sin(angle)) for angle in angles]
+    return np.array([[lw.placement(place, (np.pi, 0.0, 0.0))] for place in places])
+
+
+def test_a_path_comes_back_from_outside_the_workspace() -> None:
+    """From each solution to the next, without restarts: where joints got stuck at limits, they are moved off them."""
+    model, targets = panda(), circle()
+    out_of_reach = ~lw.inverse_kinematics(model, targets, [HAND], restarts=30).converged
+    assert np.flatnonzero(out_of_reach).tolist() == [*range(107, 115)]
+    q, stuck = READY, []
+    for target in targets:
+        found = lw.inverse_kinematics(model, target, [HAND], q, restarts=0)
+        q = found.q
+        stuck.append(not found.converged)
+        assert within(model, q)
+    assert stuck == out_of_reach.tolist()
+
+
 @lw.interpreted()
 def test_a_solution_at_the_limits_is_found() -> None:
     model, hand = _limited(), [lw.Point("tip", axes="position")]

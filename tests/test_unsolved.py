@@ -9,7 +9,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.dynamics.contact import newton
-from linkwork.simulation import resistance, stops
+from linkwork.simulation import impulses
 from reference_step import Step
 from strategies import close
 
@@ -62,7 +62,7 @@ def test_stops_beside_constraints_are_solved_for_in_every_state() -> None:
 def test_stops_that_are_not_solved_for_are_said(loops: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     model = chain(6, 1.5 + loops)
     q, v, plane = near_limits(model, 40)
-    monkeypatch.setattr(stops, "MOST_ROUNDS", 1)
+    monkeypatch.setattr(impulses, "MOST_ROUNDS", 1)
     given: dict[str, Any] = {"dt": 2e-3, "steps": 3, "joint_limits": True, "constraints": [plane] if loops else ()}
     with pytest.raises(
         lw.SimulationError, match=rf"trajectory \[\d+\] .* in step 1 \(t = 0.002 s\): {STOPS}"
@@ -78,8 +78,6 @@ def test_stops_that_are_not_solved_for_are_said(loops: bool, monkeypatch: pytest
     step = lw.rollout(model, q, v, steps=1, diverged="nan", **one)
     gradient = step.pullback(v=np.ones((40, 2, model.nv)))
     np.testing.assert_array_equal(np.isfinite(gradient.v).all(axis=1), np.isfinite(step.v[:, 1]).all(axis=1))
-    monkeypatch.setattr(resistance, "_MOST_ROUNDS", 0)
-    monkeypatch.setattr(resistance, "most_rounds", lambda size: 1)
     with pytest.raises(lw.LinkworkError, match=STOPS):
         for speed in v:
             lw.simulate(model, q, speed, 0.01, 2e-3, joint_limits=True, constraints=given["constraints"])

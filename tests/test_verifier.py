@@ -17,9 +17,9 @@ from linkwork.engine.emit.carrying import carried
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.merge import merge_cases
 from linkwork.engine.ir.program import Block, Loop, Program, Repeat, Subroutine, inner, text
-from linkwork.engine.ir.verifier import InvalidProgram, verify
 from linkwork.spatial import where_less
 from programs import planned, task_of
+from verifier import InvalidProgram, verify
 
 TABLES = ("work", "square", "data", "ints")
 

@@ -33,8 +33,9 @@ TITLES = {
 """Headings of packages, in the order of the reference. A package that is not here comes last, under its own name."""
 
 ORDER = """
-    dynamics.kinematics dynamics.inverse_kinematics dynamics.dynamics dynamics.reactions dynamics.derivatives
-    dynamics.products dynamics.operational dynamics.task_space dynamics.constrained dynamics.constrained_inverse
+    dynamics.kinematics dynamics.inverse_kinematics dynamics.pose_paths dynamics.dynamics dynamics.reactions
+    dynamics.derivatives dynamics.products dynamics.operational dynamics.task_space dynamics.constrained
+    dynamics.constrained_inverse
     simulation.simulate simulation.trajectory simulation.torques simulation.rollouts.rollout simulation.rollouts.result
     compiled.compiling compiled.compiled_function compiled.derivatives model.builder model.model
 """.split()

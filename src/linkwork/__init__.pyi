@@ -55,6 +55,7 @@ from linkwork.dynamics.operational import force_responses as force_responses
 from linkwork.dynamics.operational import operational_inertia as operational_inertia
 from linkwork.dynamics.operational import operational_inertia_inverse as operational_inertia_inverse
 from linkwork.dynamics.pose_errors import pose_error as pose_error
+from linkwork.dynamics.pose_paths import follow_path as follow_path
 from linkwork.dynamics.products import forward_dynamics_jvp as forward_dynamics_jvp
 from linkwork.dynamics.products import forward_dynamics_vjp as forward_dynamics_vjp
 from linkwork.dynamics.products import inverse_dynamics_jvp as inverse_dynamics_jvp

@@ -21,7 +21,7 @@ The modules, in the order of the data flow:
                             derivatives of these
     least_squares, search_coordinates, searches
                             searches over configurations
-    pose_errors, inverse_kinematics, loops
+    pose_errors, inverse_kinematics, pose_paths, loops
                             what they look for: targets of frames, closed loops
     contact                 unilateral contact
 """

@@ -76,7 +76,8 @@ def inverse_kinematics(
             of the frames stay there. Coordinates outside the limits start at the nearest limit, with a warning.
         limits: whether to keep within the position limits of the model; they are then never violated.
         tolerance: largest error of a frame, m and rad; or two numbers, for distances and angles.
-        restarts: the number of further initial configurations that may be tried.
+        restarts: the number of further initial configurations that may be tried. If none converges, the search returns
+            once to the nearest configuration, with the joints that are at a limit in the middle of their ranges.
         weights: weights of the frames for targets that cannot all be reached: (m,), or (m, 2) for distances and
             angles, positive. Angles are weighted as distances: by the path of a point at a typical distance from the
             frame's joints.
@@ -101,9 +102,7 @@ def inverse_kinematics(
         (True, True, (100, 4))
     """
     asked = as_frames(model, frames)
-    if not asked.frames:
-        raise ArgumentError("frames must name at least one frame")
-    problem = _problem(asked, posture is not None, switch("couplings", couplings))
+    problem = problem_of(asked, posture is not None, switch("couplings", couplings))
     kept = switch("limits", limits)
     reach = problem.tolerances(tolerance)
     begin, again = posture if q0 is None else q0, integer("restarts", restarts, 0, _MOST_RESTARTS)
@@ -122,16 +121,8 @@ def inverse_kinematics(
             starts[0] = within_limits(model, q) if q0 is None else begun_within(model, "q0", q, following), axes
         own = [spread(*each, batch).reshape((count, model.nq)) for each in starts]
         aims = spread(aims, 3, batch).reshape((count, *aims.shape[-3:]))
-        results = np.empty((count, model.nq)), np.empty((count, len(reach))), np.empty(count)
-    q, lengths, iterations = _in_slices(problem, own, fixed, aims, results)
-    error = np.zeros((count, 2 * len(asked.frames)))
-    error[:, problem.places] = lengths
-    return IKResult(
-        q.reshape((*batch, model.nq)),
-        error.reshape((*batch, len(asked.frames), 2)),
-        (lengths <= reach).all(axis=-1).reshape(batch),
-        iterations.astype(np.int64).reshape(batch),
-    )
+    rows = solutions(problem, own, fixed, aims)
+    return IKResult(*(each.reshape((*batch, *each.shape[1:])) for each in rows))
 
 
 def _starts(model: Model, near: list[tuple[str, ArrayLike]]) -> tuple[list[Given], tuple[int, ...]]:
@@ -140,20 +131,24 @@ def _starts(model: Model, near: list[tuple[str, ArrayLike]]) -> tuple[list[Given
     return [pair for pair in pairs if pair is not None], leading
 
 
-def _in_slices(
-    problem: FramesToTargets, own: list[Array], fixed: list[Array], aims: Array, results: tuple[Array, Array, Array]
-) -> tuple[Array, Array, Array]:
-    """Configurations, lengths of residuals and iterations of all targets, some at a time."""
-    for first in range(0, len(aims), _SLICE):
+def solutions(problem: FramesToTargets, own: list[Array], fixed: list[Array], aims: Array) -> IKResult:
+    """The results for rows of configurations (and postures) and targets, some at a time; ``fixed`` are the arguments of
+    the search, for all rows or a row for each.
+    """
+    count, reach = len(aims), fixed[-1]
+    with memory_for("configurations", (count, problem.model.nq)):
+        q, lengths, iterations = np.empty((count, problem.model.nq)), np.empty((count, len(reach))), np.empty(count)
+    for first in range(0, count, _SLICE):
         part = slice(first, first + _SLICE)
-        solution = problem.solved(own[0][part], *fixed, *(x[part] for x in own[1:]), aims[part])
-        for result, rows in zip(results, solution, strict=True):
+        some = [x[part] if x.ndim > 1 else x for x in fixed]
+        solution = problem.solved(own[0][part], *some, *(x[part] for x in own[1:]), aims[part])
+        for result, rows in zip((q, lengths, iterations), solution, strict=True):
             result[part] = rows
-    lost = np.flatnonzero(np.isnan(results[1]).any(axis=-1))
+    lost = np.flatnonzero(np.isnan(lengths).any(axis=-1))
     if lost.size:
         forward_kinematics(problem.model, own[0][lost[0]], problem.asked.points)  # raises one for invalid quaternions
         raise SingularError(f"inverse_kinematics: the numbers of target {lost[0]} overflow; begin with smaller ones")
-    return results
+    return IKResult(q, problem.errors(lengths), np.all(lengths <= reach, axis=-1), iterations.astype(np.int64))
 
 
 def _as_targets(value: Any, count: int) -> Array:
@@ -185,16 +180,16 @@ def _traced(problem: FramesToTargets, own: list[Any], fixed: list[Array], aims: 
         raise ArgumentError("q0 and posture must be of one state here, without leading axes")
     begin = within_limits(problem.model, own[0]) if kept else own[0]
     q, lengths, total = problem.text(begin, *fixed, *own[1:], aims)
-    error = np.zeros_like(lengths, shape=(2 * len(problem.frames),))
-    error[problem.places] = lengths
-    return IKResult(q, error.reshape((-1, 2)), (lengths <= fixed[-1]).all(), total)
+    return IKResult(q, problem.errors(lengths), (lengths <= fixed[-1]).all(), total)
 
 
 # The problem
 
 
-def _problem(asked: Asked, posture: bool, coupled: bool) -> FramesToTargets:
+def problem_of(asked: Asked, posture: bool, coupled: bool) -> FramesToTargets:
     """The problem of some frames of a model, cached."""
+    if not asked.frames:
+        raise ArgumentError("frames must name at least one frame")
     key = "inverse_kinematics", posture, coupled
     found: FramesToTargets | None = asked.answers.get(key)
     if found is None:
@@ -248,6 +243,12 @@ class FramesToTargets(Problem):
         for here, there, point in zip(numbers(found).tolist(), numbers(argument).tolist(), points, strict=True):
             errors += [x for each in error_in_world(here, there, point.axes) for x in each.numbers()]
         return array_of(errors), J
+
+    def errors(self, lengths: Any) -> Any:
+        """Distances and angles of all frames (..., m, 2) from the lengths of the residuals."""
+        found = np.zeros_like(lengths, shape=(*lengths.shape[:-1], 2 * len(self.frames)))
+        found[..., self.places] = lengths
+        return found.reshape((*lengths.shape[:-1], len(self.frames), 2))
 
     def _measured(self) -> tuple[float, float]:
         """Length and size, measured from J at sample configurations."""

@@ -12,7 +12,9 @@ shorter and turn towards the gradient; along it there is always a decrease until
 
 A start that takes too many iterations, or hardly decreases |e| for some iterations, is abandoned for the next one: a
 point of a low-discrepancy sequence over the limits (multiples of powers of the generalised golden ratio; Roberts,
-2018). All decisions are made for each state by itself: a state's result is the same in any batch.
+2018). The last start returns from limits: it is the nearest configuration found, with the joints that are at a limit
+moved to the middle of their ranges. All decisions are made for each state by itself: a state's result is the same in
+any batch.
 """
 
 from __future__ import annotations
@@ -32,8 +34,10 @@ from linkwork.spatial.small_matrices import times, transposed
 
 MOST_ITERATIONS = 60
 """Per start."""
-_SLOW, _MOST_SLOW = 0.9, 5
-"""A decrease of |e|² by less than this factor is slow; after so many slow iterations in a row a start is abandoned."""
+_SLOW, _MOST_SLOW, _MOST_SLOW_AT_LAST = 0.9, 5.0, 12.0
+"""A decrease of |e|² by less than this factor is slow; after so many slow iterations in a row a start is abandoned, and
+after so many the last one and the return from limits.
+"""
 _SETTLED, _MOST_STUCK, _WEAKER, _LAST_PULL = 0.99, 4, 0.1, 1e-4
 """While the posture has weight, the search has settled after a decrease by less than the first factor, or after so many
 slow iterations in a row. The weight is then multiplied by the third number, and becomes zero below the last fraction of
@@ -173,12 +177,17 @@ class Search:
             least_value = (e * e).sum(axis=-1) + pull * (away * away).sum(axis=-1)
 
         # Continue from the best, restart, or end
-        given_up = (iterations >= asked["iterations"]) | (slow >= _MOST_SLOW)
-        going = ~reached & ~(given_up & (now["start"] >= asked["restarts"]))
+        patience = np.where(now["start"] < asked["restarts"], _MOST_SLOW, _MOST_SLOW_AT_LAST)
+        given_up = (iterations >= asked["iterations"]) | (slow >= patience)
+        at_limit = (out >= high) | (out <= low)
+        last = np.where(at_limit.any(axis=-1), asked["restarts"] + 1.0, asked["restarts"])
+        going = ~reached & ~(given_up & (now["start"] >= last))
         start = np.where(given_up, now["start"] + 1.0, now["start"])
         step_to, promised = self._step(best, e, J, damping, pull, away, low, high, q0)
-        anew = own.anew(sampled(start - asked["offset"], base, span), q0)
+        returns = start > asked["restarts"]
+        anew = own.anew(sampled(np.where(returns, 0.0, start - asked["offset"]), base, span), q0)
         anew = np.minimum(np.maximum(anew, low), high)  # rounding may exceed the limits
+        anew = _where(returns, np.where(at_limit, anew, out), anew)
         following = {
             "value": np.where(given_up, _NOT_YET, least_value),
             "damping": np.where(given_up, asked["damping"], damping),

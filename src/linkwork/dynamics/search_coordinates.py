@@ -135,6 +135,19 @@ class Coordinates:
                     low[k], high[k] = max(low[k], first), min(high[k], last)
         return low, high
 
+    def largest(self, change: Array) -> Array:
+        """The largest changes of the coordinates (q) by those of all degrees of freedom (nv,), followers included;
+        coordinates that are not plain change freely.
+        """
+        found, place = np.full(len(self.q), np.inf), {k: i for i, k in enumerate(self.q)}
+        for v, q in self.plain:
+            found[q] = change[self.v[v]]
+        for each in self.followers:
+            k = place.get(self.model.q_start[each.leader])
+            if k is not None and each.ratio:
+                found[k] = min(found[k], change[self.model.v_start[each.joint]] / abs(each.ratio))
+        return found
+
     def stepped(self, own: Any, step: Any, q0: Any) -> Any:
         """The coordinates after a step (..., v)."""
         if not self.turning:

@@ -102,11 +102,12 @@ class Problem(ABC):
         """The configuration, the norm of each group of residuals there, and the number of iterations."""
         if not self.coordinates.v:  # nothing to search for
             q = self.coordinates.whole(q0[..., []], q0)
-            return q, self._lengths(q, given[-1]), np.ones(q0.shape[:-1])
+            return q, self.lengths(q, given[-1]), np.ones(q0.shape[:-1])
         q, total = self.search.found(q0, *given, batch=batch)
-        return q, self._lengths(q, given[-1]), total
+        return q, self.lengths(q, given[-1]), total
 
-    def _lengths(self, q: Any, argument: Any) -> Any:
+    def lengths(self, q: Any, argument: Any) -> Any:
+        """The norm of each group of residuals."""
         e, _ = self.residuals(q, argument)
         return np.stack([np.sqrt((e[..., list(group)] ** 2).sum(axis=-1)) for group in self.groups], axis=-1)
 

@@ -125,6 +125,7 @@ class Object:
     def _relocations(self, which: int) -> Any:
         section, found = self.sections[which], self.part(which, _RELOCATION)
         _require(section["link"] in self.tables and section["info"] < len(self.sections))
+        _require(not len(found) or self.sections["type"][section["info"]] not in _EMPTY)
         size = int(self.sections["size"][section["info"]])
         _require((found["offset"] <= size - 4).all() and (found["symbol"] < len(self.symbols)).all())
         meant, present = self.symbols["section"][found["symbol"]], self.sections["flags"] & _IN_MEMORY > 0
@@ -157,10 +158,11 @@ def linked(image: bytes, needed: Mapping[str, int], names: Sequence[str]) -> Lin
         Damaged: if the object cannot be linked by anyone.
         OSError: if the system gives no memory for it.
     """
+    _require(not usable() or (image.startswith(_ELF) and image[16:].startswith(_HERE)))
     if not image.startswith(_ELF):
         return None
     parts = Object(image)
-    if not usable() or not image[16:].startswith(_HERE):
+    if not usable():
         return None
     parts.check_targets()
     if not parts.tables or not parts.is_simple:

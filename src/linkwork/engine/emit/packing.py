@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from linkwork.engine.emit import streaming
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.repeating import any_lane
-from linkwork.engine.emit.sparing import Spared, all_these, chosen, first_of, symbols, usual, usual_numbers
 from linkwork.engine.emit.streaming import Target, transposed
 from linkwork.engine.emit.writer import (
     SUMS,
-    Value,
     Writer,
     constant,
     largest_square,
@@ -21,12 +19,6 @@ from linkwork.engine.emit.writer import (
     zero,
 )
 
-_FEW, _AT_ONCE = 4, 2
-"""Blocks of numbers, of as many as there are lanes, up to which packing is unrolled; and those that an iteration of its
-loop packs.
-"""
-_MOSTLY = 0.6
-"""The fraction of usual numbers in an argument from which on its rows are checked before they are packed."""
 TOO_LARGE = 8
 """The bit of a status that says that a number of an argument is larger than its interface allows."""
 _UNROLLED = 32
@@ -110,10 +102,8 @@ def tiles(w: Writer, interface: Interface, lanes: int) -> list[str]:
     return found
 
 
-def batch(interface: Interface, lanes: int, rows: bool = False, spared: Sequence[Spared] = ()) -> str:
-    """The function ``batch``, for a kernel that leaves its results in tiles, or one that writes ``rows``, with possible
-    variants that are ``spared`` some numbers.
-    """
+def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
+    """The function ``batch``, for a kernel that leaves its results in tiles, or one that writes ``rows``."""
     w, given = Writer(), len(interface.arguments)
     interface.batch.read(w)
     places = tiles(w, interface, lanes)
@@ -123,13 +113,13 @@ def batch(interface: Interface, lanes: int, rows: bool = False, spared: Sequence
         left = w.sub("%states", tile.counter)
         full = w.compare("sge", left, lanes)
         valid = w.either(full, "i64", lanes, left)
-        fine, sparing = _packed(w, interface, lanes, tile.counter, valid, places, spared)
+        fine = _packed(w, interface, tile.counter, valid, places)
         targets = []
         for name, count in results:
             begin = w.load(interface.batch.pointer(w, "%words", name), "i64")
             targets.append(streaming.target(w, f"%{name}", begin, tile.counter, count, w.all_of([full, streamed])))
         if rows:
-            good = _run_rows(w, interface, places, targets, full, valid, sparing, symbols("kernel", spared))
+            good = [_run_rows(w, interface, places, targets, full, valid)]
         else:
             w.do(f"call void @kernel({interface.kernel_call(places)})")
             good = []
@@ -168,106 +158,16 @@ def _past_in_tile(w: Writer, interface: Interface, places: Sequence[str], lanes:
     return status
 
 
-def _packed(
-    w: Writer,
-    interface: Interface,
-    lanes: int,
-    first: str,
-    valid: str,
-    places: Sequence[str],
-    spared: Sequence[Spared],
-) -> tuple[list[str], list[str]]:
-    """Packs the arguments of a tile whose first state is given; whether all are finite, and whether each of the
-    variants that are spared some numbers is the one to run.
-
-    If most numbers of an argument are usual ones, its rows are checked first, and only the others packed if the variant
-    that runs needs no more; otherwise it is packed and checked in the tile.
-    """
-    fine, sums, own, usuals, sparing = [], [zero(lanes)] * SUMS, usual_numbers(spared), dict[str, str](), list[str]()
-    states = _states(w, lanes, valid)
-    counts = dict(zip(interface.argument_names, interface.arguments, strict=True))
-    mostly = [name for name in own if len(own[name]) > _MOSTLY * int(counts[name])]
-    for name in (*(name for name in counts if name not in mostly), *mostly):
-        count, place, stride = counts[name], places[interface.argument_names.index(name)], f"%{name}_stride"
-        source, for_all = w.at(f"%{name}", w.mul(first, stride)), w.compare("eq", stride, 0)
+def _packed(w: Writer, interface: Interface, first: str, valid: str, places: Sequence[str]) -> list[str]:
+    """Packs the arguments of a tile whose first state is given; whether all are finite."""
+    fine = []
+    for name, count, place in zip(interface.argument_names, interface.counts, places, strict=False):
+        stride = f"%{name}_stride"
+        for_all = w.compare("eq", stride, 0)
         once = w.all_of([for_all, w.compare("ne", first, 0)])  # one row for all stays where it is
-        if not isinstance(count, int):
-            new = w.either(once, "i64", 0, f"%{count}")
-            given = f"ptr {source}, i64 {stride}, i64 {valid}, i64 {new}, ptr {place}"
-            fine.append(w.let(f"call i1 @pack({given})"))
-            continue
-        rows = [w.at(source, w.mul(state, stride)) for state in states]
-        if name in mostly:
-            few = "false"
-            usuals[name] = usual(w, name, rows, count)
-            if name == mostly[-1]:
-                sparing = chosen(w, spared, usuals)
-                few = _needs_few(w, name, sparing, spared, for_all)
-                once = w.let(f"or i1 {once}, {few}")
-        sums = _pack_numbers(w, lanes, rows, count, place, once, sums)
-        if name in mostly:
-            sums = _pack_others(w, lanes, rows, [k for k in range(count) if k not in own[name]], place, few, sums)
-        elif name in own:
-            usuals[name] = all_these(w, {place: own[name]}, lanes)
-    return [*fine, w.is_finite(w.total(sums, vector(lanes)), lanes)], sparing or chosen(w, spared, usuals)
-
-
-def _needs_few(w: Writer, name: str, sparing: Sequence[str], spared: Sequence[Spared], for_all: str) -> str:
-    """Whether the variant that runs needs only the unusual numbers of an argument."""
-    few = "false"
-    for runs, kernel in zip(sparing, spared, strict=True):
-        if name in kernel.often:
-            few = w.either(runs, "i1", w.let(f"xor i1 {for_all}, true"), few)
-    return few
-
-
-def _pack_others(
-    w: Writer, lanes: int, rows: Sequence[str], numbers: Sequence[int], place: str, wanted: str, sums: Sequence[str]
-) -> list[str]:
-    """Single numbers of each row into a tile, if they are ``wanted``; the sums that watch them."""
-    with w.loop(0, w.either(wanted, "i64", 1, 0), 1, [(vector(lanes), total) for total in sums]) as once:
-        found = once.carried
-        columns = [w.vector([w.load(w.at(row, k)) for row in rows]) for k in numbers]
-        for k, column in zip(numbers, columns, strict=True):
-            w.store(column, w.at(place, k * lanes), vector(lanes), 8 * lanes)
-        once.carry(*w.watch_all(found, columns, lanes))
-    return once.carried
-
-
-def _pack_numbers(
-    w: Writer, lanes: int, rows: Sequence[str], count: int, place: str, once: str, sums: Sequence[str]
-) -> list[str]:
-    """So many numbers of each row into a tile, in blocks of as many as there are lanes, the last of which may overlap
-    the one before; the sums that watch them.
-    """
-    found, step = list(sums), _AT_ONCE * lanes
-    looped = count // step * step if count > _FEW * lanes else 0
-    if looped:
-        with w.loop(0, w.either(once, "i64", 0, looped), step, [(vector(lanes), total) for total in found]) as block:
-            carried = block.carried
-            for k in range(0, step, lanes):
-                carried = _pack_block(w, lanes, rows, w.add(block.counter, k), place, carried)
-            block.carry(*carried)
-        found = block.carried
-    for start in range(looped, count, lanes) if count >= lanes else ():
-        half = lanes // 2 if count - start <= lanes // 2 else None
-        found = _pack_block(w, lanes, rows, min(start, count - (half or lanes)), place, found, half)
-    for k in range(count) if count < lanes else ():
-        column = w.vector([w.load(w.at(row, k)) for row in rows])
-        w.store(column, w.at(place, k * lanes), vector(lanes), 8 * lanes)
-        found = w.watch_all(found, [column], lanes)
-    return found
-
-
-def _pack_block(
-    w: Writer, lanes: int, rows: Sequence[str], start: Value, place: str, sums: Sequence[str], count: int | None = None
-) -> list[str]:
-    """As many numbers as there are lanes, or half as many; the sums that watch them."""
-    columns = w.columns([w.at(row, start) for row in rows], count)
-    first = w.at(place, w.mul(start, lanes))
-    for k, column in enumerate(columns):
-        w.store(column, w.at(first, k * lanes), vector(lanes), 8 * lanes)
-    return w.watch_all(sums, columns, lanes)
+        source, new = w.at(f"%{name}", w.mul(first, stride)), w.either(once, "i64", 0, count)
+        fine.append(w.let(f"call i1 @pack(ptr {source}, i64 {stride}, i64 {valid}, i64 {new}, ptr {place})"))
+    return fine
 
 
 def _states(w: Writer, lanes: int, valid: str) -> list[str]:
@@ -317,11 +217,9 @@ def _run_rows(
     targets: Sequence[Target],
     full: str,
     valid: str,
-    sparing: Sequence[str],
-    kernels: Sequence[str],
-) -> list[str]:
+) -> str:
     """Calls a kernel that writes rows: into the caller's array, or into the tile's buffer if the batch ends within the
-    tile, or if they bypass the caches from there. Of several variants it is the selected one, or the last.
+    tile, or if they bypass the caches from there.
     """
     given = len(interface.arguments)
     rows, parts = [], []
@@ -329,14 +227,13 @@ def _run_rows(
         there = w.all_of([full, w.let(f"xor i1 {target.streamed}, true")])
         rows.append(w.either(there, "ptr", target.pointer, place))
         parts.append((place, target, w.mul(valid, count)))
-    call = f"({interface.kernel_call([*places[:given], *rows])})"
-    good = first_of(w, "i1", sparing, [f"call i1 @{kernel}{call}" for kernel in kernels])
+    good = w.let(f"call i1 @kernel({interface.kernel_call([*places[:given], *rows])})")
     for place, target, count in parts:
         with w.when(target.streamed):
             copied = f"ptr {place}, ptr {target.pointer}, i64 {count}, i64 {target.address}"
             w.do(f"call void @copy_lines({copied})")
         w.do(f"call void @copy(ptr {place}, ptr {target.pointer}, i64 {w.either(full, 'i64', 0, count)})")
-    return [good]
+    return good
 
 
 def compile_time_integers(numbers: Sequence[int]) -> str:

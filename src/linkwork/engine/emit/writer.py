@@ -216,17 +216,16 @@ class Writer:
             found = self.let(text, name if lane == last else None)
         return found
 
-    def columns(self, rows: Sequence[str], count: int | None = None) -> list[str]:
-        """As many numbers of each of as many rows, or half as many (``count``), from these pointers on, as columns.
-        Halves of two rows are loaded into one vector: that uses none of the few shuffle units.
+    def columns(self, rows: Sequence[str]) -> list[str]:
+        """As many numbers of each of as many rows, from these pointers on, as columns. Halves of two rows are loaded
+        into one vector: that uses none of the few shuffle units.
         """
         lanes, half = len(rows), len(rows) // 2
         if half < 2:
-            numbers = [self.load(row, vector(lanes if count is None else count)) for row in rows]
-            return self.transpose(numbers) if count is None else [self.vector(numbers)]
+            return self.transpose([self.load(row, vector(lanes)) for row in rows])
         kind, joined = vector(half), ", ".join(f"i32 {k}" for k in range(lanes))
         halves = []
-        for offset in (0, half) if count is None else (0,):
+        for offset in (0, half):
             parts = [self.load(self.at(row, offset), kind) for row in rows]
             for a, b in zip(parts[:half], parts[half:], strict=True):
                 halves.append(self.let(f"shufflevector {kind} {a}, {kind} {b}, <{lanes} x i32> <{joined}>"))
