@@ -20,7 +20,6 @@ from linkwork.engine.emit.call_frame import TABLES, Interface
 from linkwork.engine.ir import evaluator
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.lists import pack_lists
-from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.trace.tracer import Tracer
 from linkwork.inside import size
@@ -66,7 +65,7 @@ def evaluated(task: Task, form: str, arguments: Sequence[Array]) -> list[Array]:
     return run_program(program, task.results, arguments)
 
 
-def run_program(program: Program, results: Sequence[int], arguments: Sequence[Array]) -> list[Array]:
+def run_program(program: Any, results: Sequence[int], arguments: Sequence[Array]) -> list[Array]:
     """The same by a program without loops."""
     arrays = _arrays(results, arguments)
     verifier.verify(program, arrays)
@@ -115,7 +114,7 @@ def _results(results: Sequence[int], arrays: dict[str, Any]) -> list[Array]:
 # Programs as machine code
 
 
-def traced(text: Callable[..., Sequence[Any]], count: int, expand: bool = True) -> Program:
+def traced(text: Callable[..., Sequence[Any]], count: int, expand: bool = True) -> Any:
     """The program of a text over ``count`` scalars that returns several; with ``expand``, sine and the like are written
     out.
     """
@@ -131,7 +130,7 @@ class Machine:
 
     def __init__(
         self,
-        program: Program,
+        program: Any,
         count: int,
         width: int,
         lanes: int,
@@ -161,7 +160,7 @@ class Machine:
         return around[GUARD:-GUARD].reshape(len(inputs), self.width), status
 
 
-def machine(program: Program, inputs: Array, width: int, lanes: int, cpu: tuple[str, str] | None = None) -> Array:
+def machine(program: Any, inputs: Array, width: int, lanes: int, cpu: tuple[str, str] | None = None) -> Array:
     """The results (states, numbers) of a program for inputs (states, numbers), as machine code."""
     return Machine(program, inputs.shape[1], width, lanes, cpu)(inputs)[0]
 

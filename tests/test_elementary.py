@@ -298,7 +298,7 @@ def test_a_function_counts_once_and_is_printed() -> None:
 
     code = lw.compile(text, x=(), y=())
     assert code.count() == dict.fromkeys(OPERATIONS.keys() - {"varying_as"}, 1)
-    assert "%4 = exp %0" in lw.compile(lambda x, y: (np.sin(x) * y, np.exp(x)), x=(), y=()).text()
+    assert "= exp %0\n" in lw.compile(lambda x, y: (np.sin(x) * y, np.exp(x)), x=(), y=()).text()
     again = pickle.loads(pickle.dumps(code))
     assert again.text() == code.text()
 
