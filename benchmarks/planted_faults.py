@@ -125,7 +125,12 @@ FAULTS = [
         "compile",
     ),
     Fault("bases.py", "_t(self.factor) @ (self.scale * u)", "self.factor @ (self.scale * u)", "change_of_basis"),
-    Fault("batches.py", "len(different) > 1 else next", "len(different) > 2 else next", "calls"),
+    Fault(
+        "batches.py",
+        "len(different) > 1 else next",
+        "len(different) > 2 else next",
+        "errors::test_batches_that_do_not_broadcast_are_listed",
+    ),
     Fault("viewer/forces.py", "_turned(poses, wrenches[..., :3])", "_turned(poses, wrenches[..., 3:])", "show"),
     Fault("viewer/camera.py", "[-sin(a), cos(a), 0.0]", "[sin(a), cos(a), 0.0]", "viewer"),
 ]

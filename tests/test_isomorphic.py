@@ -171,7 +171,7 @@ def test_a_text_over_arrays_keeps_its_bits(number: int) -> None:
         return np.tanh(lw.mass_matrix(model, q) @ a - tau), J.T @ drift
 
     shapes = {"q": (model.nq,), "v": (nv,), "tau": (nv,)}
-    plan = law("text", text, shapes, [(nv,), (nv,)], model, ()).plan
+    plan: Any = law("text", text, shapes, [(nv,), (nv,)], model, ()).plan
     wide, state = plan.one_state_program, state_of(model, number)
     assert arithmetic(wide) < 0.9 * arithmetic(plan.program)
     found, expected = (
@@ -266,7 +266,8 @@ def test_a_user_s_function_computes_branches_side_by_side_in_one_call(monkeypatc
     state = state_of(model, 2, (5,))
     many, alone = fast(state.q, state.v), fast(state.q[3], state.v[3])
     assert alone.tobytes() == many[3].tobytes()
-    assert len(fast.plan.one_state_program.root.order) < 0.8 * len(fast.plan.program.root.order)
+    plan: Any = fast.plan
+    assert arithmetic(plan.one_state_program) < 0.8 * arithmetic(plan.program)
 
     def refusing(*what: Any, isomorphic: bool = False, warns: bool = True) -> Any:
         if isomorphic:
@@ -290,7 +291,8 @@ def test_what_a_zero_of_other_branches_loses_is_not_hidden_by_a_choice() -> None
     law = lw.compile(lambda q, w: np.clip(lw.frame_velocity(model, q, w, tips)[:, [0, 2]], -1.0, 1.0), q=4, w=4)
     q, w = np.zeros((5, 4)), np.full((5, 4), 0.5)
     w[2, 0] = 1.7e308
-    assert len(law.plan.one_state_program.root.order) < len(law.plan.program.root.order)
+    plan: Any = law.plan
+    assert arithmetic(plan.one_state_program) < arithmetic(plan.program)
     alone, many = law(q[2], w[2]), law(q, w)
     assert alone.tobytes() == many[2].tobytes() and np.array_equal(many[2, 0], [0.0, -0.05])
 

@@ -220,7 +220,8 @@ def test_what_is_zero_in_all_lanes_is_spared_and_leaves_the_bits() -> None:
 
     code = lw.compile(text, x=6)
     assert code.count()["mul"] == 4
-    assert len(re.findall(r"%v\d+ = fmul", code.plan.text(4))) == 4 + 1 + 3  # whole, and without either
+    plan: Any = code.plan
+    assert len(re.findall(r"%v\d+ = fmul", plan.text(4))) == 4 + 1 + 3  # whole, and without either
     x = np.random.default_rng(1).normal(size=(64, 6))
     x[8:16, 2], x[:40, 4] = -0.0, 0.0  # tiles that have all, one or no zeros, and some with other lanes
     x[20:23, 2] = 0.0

@@ -204,7 +204,8 @@ def test_what_is_served_without_checks_has_the_same_bits(method: str, monkeypatc
     second["tau"][...] = second["q"][...] = second["ones"][...] = 7.0  # arrays of the caller's own
     assert np.array_equal(second["again"], kept["again"])
     assert all(np.array_equal(found, kept[name]) for name, found in f(q, v, weight).items())
-    word = f.plan.busy
+    plan: Any = f.plan
+    word = plan.busy
     for busy in (0, 0, 1):  # checked, by code, and by Python, while another call is at the code
         word[0] = busy
         alone = f(q[1, 2], v[1, 2], weight)
