@@ -129,7 +129,7 @@ FAULTS = [
         "batches.py",
         "len(different) > 1 else next",
         "len(different) > 2 else next",
-        "errors::test_batches_that_do_not_broadcast_are_listed",
+        "batches::test_batch_dimensions_broadcast",
     ),
     Fault("viewer/forces.py", "_turned(poses, wrenches[..., :3])", "_turned(poses, wrenches[..., 3:])", "show"),
     Fault("viewer/camera.py", "[-sin(a), cos(a), 0.0]", "[sin(a), cos(a), 0.0]", "viewer"),
