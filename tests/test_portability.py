@@ -329,12 +329,18 @@ def test_a_table_s_address_of_what_has_no_name_is_not_given_to_llvm() -> None:
 
 @pytest.mark.skipif(not linker.usable(), reason="objects of x86-64 on Linux")
 def test_what_llvm_would_end_the_process_for_is_refused() -> None:
-    """Of another machine; and distances to be filled in where there is no content."""
+    """Of another machine; distances to be filled in where there is no content; a first symbol, which is none."""
     image = jit.compile_object(damaged_code.TEXT, jit.BASELINE)
     parts, start = linker.Object(image), int.from_bytes(image[40:48], "little")
     filled = [int(parts.sections["info"][k]) for k in parts.relocations]
-    places = [5, 18, *(start + 64 * k + 4 for k in filled)]  # byte order, machine, type of a section
-    for at, number in zip(places, (2, 183, *[8] * len(filled)), strict=True):
+    symbol = int(parts.sections["offset"][parts.tables[0]])
+    places = [
+        5,
+        18,
+        symbol + 4,
+        *(start + 64 * k + 4 for k in filled),
+    ]  # byte order, machine, symbol, types of sections
+    for at, number in zip(places, (2, 183, 18, *[8] * len(filled)), strict=True):
         with pytest.raises(linker.Damaged):
             linker.linked(image[:at] + bytes([number]) + image[at + 1 :], damaged_code.NEEDED, damaged_code.NAMES)
     assert filled
