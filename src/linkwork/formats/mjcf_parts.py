@@ -82,8 +82,12 @@ def _equality(m: Any, e: int, names: Names) -> Constraint | str:
         return Ball(Point(a, _numbers(first)), Point(b, _numbers(second)))
     if not data[10]:  # no torque: only the points coincide
         return Ball(Point(b, _numbers(first)), Point(a, _numbers(second)))
-    turn = rotation(data[6:10])
-    return Weld(b, a, Transform(turn, second - turn.apply(first)))
+    return Weld(_anchored(b, first), _anchored(a, second), Transform(rotation(data[6:10]), Vec3.zero()))
+
+
+def _anchored(frame: str, place: Vec3) -> Point | str:
+    """A frame of a weld at its anchor."""
+    return Point(frame, _numbers(place)) if any(place.numbers()) else frame
 
 
 def _numbers(vector: Vec3) -> tuple[float, float, float]:

@@ -6,6 +6,7 @@ In: a model, its contacts (``model.contacts``), a state. Out: accelerations and 
     law                     the compiled functions of a model with contacts, kept with it
     text                    their text, with rows over the accelerations of joints or the motions of frames:
     by_joints, by_bodies
+    welds                   the rotation of frames that are held together
     masses                  effective inverse masses in the reference configuration
     collision, boxes        points, distances and normals
     meeting, kept           points of contacts, and the rows of those that touch

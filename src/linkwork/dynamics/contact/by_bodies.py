@@ -25,11 +25,12 @@ from linkwork.dynamics.contact.meeting import Meetings
 from linkwork.dynamics.contact.newton import minimised
 from linkwork.dynamics.contact.softness import friction_row, impedance, limit_row, regularisation, spring
 from linkwork.dynamics.contact.text import AXES, Forces, Motion, Places, Text, Twist
+from linkwork.dynamics.contact.welds import turn_of
 from linkwork.dynamics.dynamics import energy, forward_dynamics, inverse_dynamics
 from linkwork.dynamics.held import HeldBy, at_grips, rows_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian_drift
 from linkwork.engine.plans.task import moved
-from linkwork.model.constraints import Ball
+from linkwork.model.constraints import Ball, Weld
 from linkwork.model.contacts import Contact
 from linkwork.spatial import Force, Mat3, Scalar, Transform, Vec3, sqrt
 from linkwork.spatial import Motion as SpatialMotion
@@ -160,13 +161,14 @@ class ByBodies(Text):
         places, V = forward_kinematics(model, q, ends), frame_velocity(model, q, v, ends)
         seen = at_grips(held, places, V, held.placements)
         A = frame_velocity(model, q, state.rate, ends)
-        balls = any(isinstance(each, Ball) for each in held.constraints)
-        points = [frame_velocity(model, q, state.free, ends), *self._drifts(q, v, ends)] if balls else []
+        joined = any(isinstance(each, Ball | Weld) for each in held.constraints)
+        points = [frame_velocity(model, q, state.free, ends), *self._drifts(q, v, ends)] if joined else []
         found = []
         several = zip(held.constraints, held.grips, self.of.bonds, self.of.bond_masses, strict=True)
         for constraint, grips, softness, masses in several:
-            if isinstance(constraint, Ball):
-                blocks, apart, drift = self._together(held, grips[0], places, points[1:])
+            if isinstance(constraint, Ball | Weld):
+                whole = isinstance(constraint, Weld)
+                blocks, apart, drift = self._together(held, grips[0], places, points[1:], whole)
                 rates = points[0]
             else:
                 own = seen.of(grips)
@@ -193,8 +195,10 @@ class ByBodies(Text):
         drift = jacobian_drift(self.model, q, v, ends, reference=aligned).reshape(-1, 6)
         return [drift, frame_velocity(self.model, q, v, ends, reference=aligned)]
 
-    def _together(self, held: HeldBy, grip: int, places: Any, rates: Sequence[Any]) -> tuple[dict[int, Any], Any, Any]:
-        """As ``ByJoints._points_together``, over the motions of the two frames."""
+    def _together(
+        self, held: HeldBy, grip: int, places: Any, rates: Sequence[Any], whole: bool
+    ) -> tuple[dict[int, Any], Any, Any]:
+        """As in ``ByJoints``, over the motions of the two frames."""
         a, b, (drift, V) = held.a[grip], held.b[grip], rates
         point = places[b] @ held.placements[grip][:, 3]
         arm, nothing = point[:3] - places[b][:3, 3], np.zeros((3, 3))
@@ -202,7 +206,13 @@ class ByBodies(Text):
         there = drift[b][:3] + skew(drift[b][3:]) @ arm + turning @ (turning @ arm)
         R, Rb = places[a][:3, :3], places[b][:3, :3]
         blocks = {a: np.concatenate([R, nothing], axis=1), b: np.concatenate([-Rb, skew(arm) @ Rb], axis=1)}
-        return blocks, places[a][:3, 3] - point[:3], drift[a][:3] - there
+        apart, rate = places[a][:3, 3] - point[:3], drift[a][:3] - there
+        if not whole:
+            return blocks, apart, rate
+        turn = turn_of(held, grip, places, drift, V)
+        for end, rows in ((a, turn.rows @ R), (b, -turn.rows @ Rb)):
+            blocks[end] = np.concatenate([blocks[end], np.concatenate([nothing, rows], axis=1)])
+        return blocks, np.concatenate([apart, turn.error]), np.concatenate([rate, turn.drift])
 
     # Forces
 

@@ -27,10 +27,11 @@ from linkwork.dynamics.contact.newton import minimised
 from linkwork.dynamics.contact.softness import friction_row, impedance, limit_row, regularisation, spring
 from linkwork.dynamics.contact.sparse import Matrix, solved
 from linkwork.dynamics.contact.text import AXES, Forces, Motion, Places, Text, Twist
+from linkwork.dynamics.contact.welds import turn_of
 from linkwork.dynamics.dynamics import inverse_dynamics, mass_matrix, nonlinear_effects
 from linkwork.dynamics.held import HeldBy, at_grips, over_ends, rows_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian, jacobian_drift
-from linkwork.model.constraints import Ball
+from linkwork.model.constraints import Ball, Weld
 from linkwork.model.contacts import Contact
 from linkwork.model.medium import Medium
 from linkwork.spatial import Scalar, Vec3, sqrt, total
@@ -89,8 +90,9 @@ class ByJoints(Text):
         several = zip(held.constraints, held.grips, self.of.bonds, self.of.bond_masses, strict=True)
         for constraint, grips, softness, masses in several:
             own = seen.of(grips)
-            if isinstance(constraint, Ball):
-                rows, apart, drift = self._points_together(held, grips[0], places, aligned, rates)
+            if isinstance(constraint, Ball | Weld):
+                whole = isinstance(constraint, Weld)
+                rows, apart, drift = self._together(held, grips[0], places, aligned, rates, whole)
             else:
                 rows = over_ends(held, rows_of(held, constraint.all_rows(self.model, own), grips, seen.X)) @ J
                 apart, drift = constraint.all_errors(self.model, q, own), rows @ array_of(list(turning))
@@ -103,11 +105,11 @@ class ByJoints(Text):
                 found.append(Bond(row, wanted, regularisation(d, mass)))
         return found
 
-    def _points_together(
-        self, held: HeldBy, grip: int, places: Any, J: Any, rates: tuple[Any, Any]
+    def _together(
+        self, held: HeldBy, grip: int, places: Any, J: Any, rates: tuple[Any, Any], whole: bool
     ) -> tuple[Any, Any, Any]:
         """Rows, errors and J̇v, in world axes, of two points that are held together; while they are apart, each moves
-        with its own body.
+        with its own body. For ``whole`` frames, those of their rotation follow.
         """
         a, b = held.a[grip], held.b[grip]
         point = places[b] @ held.placements[grip][:, 3]
@@ -116,7 +118,13 @@ class ByJoints(Text):
         drift, V = rates
         turning = skew(V[b][3:])
         there = drift[b][:3] + skew(drift[b][3:]) @ arm + turning @ (turning @ arm)
-        return J[6 * a : 6 * a + 3] - moved, places[a][:3, 3] - point[:3], drift[a][:3] - there
+        found = J[6 * a : 6 * a + 3] - moved, places[a][:3, 3] - point[:3], drift[a][:3] - there
+        if not whole:
+            return found
+        turn = turn_of(held, grip, places, drift, V)
+        turned = turn.rows @ (J[6 * a + 3 : 6 * a + 6] - J[6 * b + 3 : 6 * b + 6]), turn.error, turn.drift
+        rows, apart, rate = (np.concatenate(both) for both in zip(found, turned, strict=True))
+        return rows, apart, rate
 
     def _signs(self, one: Contact, dofs: Sequence[int]) -> list[float]:
         """For each degree of freedom: 1 if it moves the shape, -1 if it moves the other side, 0 if both or none."""
