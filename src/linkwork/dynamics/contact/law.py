@@ -55,8 +55,8 @@ class Touching:
         self.held = held_by(model, constraints) if constraints else None
         own = len(contacts.bonds) == len(constraints) and constraints == model.constraints
         self.bonds = contacts.bonds if own else (Softness(),) * len(constraints)
-        in_medium = () if contacts.medium is None else [frame for frame, _, _ in contacts.medium.boxes]
-        self.ends = tuple(dict.fromkeys((*(end for one in contacts for end in (one.frame, one.on)), *in_medium)))
+        met = (end for one in contacts for end in (one.frame, one.on))
+        self.ends = tuple(dict.fromkeys((*met, *contacts.resisted)))
         for one in contacts:
             if self.body_of(one.frame) == self.body_of(one.on):
                 raise ArgumentError(
