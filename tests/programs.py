@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+import verifier
 from linkwork.engine.code import jit
 from linkwork.engine.emit import kernel
 from linkwork.engine.emit.call_frame import TABLES, Interface
-from linkwork.engine.ir import evaluator, verifier
+from linkwork.engine.ir import evaluator
 from linkwork.engine.ir.lists import pack_lists
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import Task

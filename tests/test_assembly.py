@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from math import log2
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -21,7 +22,7 @@ from linkwork.engine.plans.loops import Looped
 from linkwork.inside import evaluate
 from linkwork.model import Model
 from linkwork.model.assembly import assembly_of
-from linkwork_lab.reproduce.closed_chains.ladders import comb, ladder, star
+from linkwork_lab.reproduce.closed_chains.ladders import comb, ladder, snake, star
 from linkwork_lab.reproduce.counting import as_written
 from linkwork_lab.reproduce.longest_path import longest_path
 from programs import run_loops
@@ -31,6 +32,7 @@ from test_closed_chains import EVERY, LOOPS, ROWS, arguments, holds, pulled_bar
 context = mpmath.mp.clone()
 context.dps = 50
 ASSEMBLY = ALGORITHMS["assembly"]
+SOLID: dict[str, Any] = {"mass": 1.0, "com": (0.1, 0.0, 0.0), "inertia": (0.02, 0.03, 0.025)}
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 3], ids=lambda number: pool()[number].name)
@@ -101,8 +103,52 @@ def test_no_tree_takes_many_levels() -> None:
         hairy += [hairy[-1] + 1, *range(len(hairy) + 1, len(hairy) + 30)]
     for parents in (*trees, [0, *range(n)], [0, 0, *[1] * n], _valid(hairy)):
         assert len(assembly_of(parents).levels) <= 3 * log2(len(parents)) + 6
-    held = assembly_of([0, *range(100)], [(0, 90), (0, 60), (1, 80), (1, 0)])
-    assert held.parts[-1].closed == (1,) and sum(0 in part.closed for part in held.parts) == 1
+
+
+def test_loops_with_the_world_are_closed_on_paths_from_it() -> None:
+    """One on a side branch at the link that carries the branch, one with two bodies where both are."""
+    chain = assembly_of([0, *range(100)], [(0, 90), (0, 60), (1, 80), (1, 0), (2, 7), (3, 20), (3, 40), (3, 0)])
+    at = {loop: part for part in chain.parts for loop in part.closed}
+    assert [(at[loop].kind, at[loop].body) for loop in (1, 2)] == [("link", 80), ("link", 7)]
+    assert at[0].kind == at[3].kind == "joined" and sum(len(part.closed) for part in chain.parts) == 4
+    branched = assembly_of([0, 0, 1, 2, 3, 4, 2, 6], [(0, 7), (1, 6)])
+    (where,) = (part for part in branched.parts if part.closed)
+    assert (where.kind, where.body, set(where.closed)) == ("link", 2, {0, 1})
+    assert max(len(part.loops) for part in branched.parts) == 2, "open along the branch"
+
+
+@pytest.mark.parametrize("base", ["floating", "fixed"])
+def test_holds_on_the_path_and_on_branches_agree_with_virtual_work(base: str) -> None:
+    """A chain with branches of two links, held to the ground at links of both."""
+    builder, last = lw.Builder(), "world"
+    for k in range(6):
+        joint = lw.joints.Free() if base == "floating" and not k else lw.joints.Universal("y", "z")
+        last = builder.add_body(f"spine{k}", last, joint, lw.placement((0.3 if k else 0.0, 0, 0)), **SOLID)
+        if k % 2:
+            leg = builder.add_body(f"leg{k}", last, lw.joints.Spherical(), lw.placement((0, 0.1, 0)), **SOLID)
+            builder.add_body(f"foot{k}", leg, lw.joints.Revolute("x"), lw.placement((0, 0.2, 0)), **SOLID)
+    model = builder.build()
+    constraints = [lw.PointOnPlane(name) for name in ("spine2", "foot1", "spine5", "foot5", "leg3")]
+    rng = np.random.default_rng(3)
+    q = lw.integrate(model, lw.neutral(model), 0.2 * rng.normal(size=model.nv))
+    v, tau = rng.normal(size=(2, model.nv))
+    for engine in ("interpreted", "auto"):
+        with lw.form(engine):
+            one, two = (
+                lw.constrained_dynamics_and_reactions(model, q, v, tau, constraints, method=method)
+                for method in ("virtual_work", "assembly")
+            )
+        for x, y in zip(one, two, strict=True):
+            close(x, y, 1e-10)
+
+
+def test_many_holds_leave_the_depth_logarithmic() -> None:
+    """A snake on the ground: with each doubling of its links, all of them held, the same number of operations more."""
+    snakes = [snake(n) for n in (4, 8, 16, 32)]
+    paths = [longest_path(closing(method="assembly"), each.model, each.holds) for each in snakes]
+    assert np.ptp(np.diff(paths)) == 0 and paths[1] - paths[0] <= 70
+    serial = longest_path(closing(), snakes[-1].model, snakes[-1].holds)
+    assert 5 * paths[-1] < serial
 
 
 def _valid(parents: Sequence[int]) -> list[int]:

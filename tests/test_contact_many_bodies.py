@@ -228,6 +228,19 @@ def test_many_bodies_step_with_all_that_few_do(beside: str) -> None:
     np.testing.assert_allclose(B[model.nv :] @ way, slope, rtol=0.0, atol=1e-6 * abs(slope).max())
 
 
+def test_a_rotation_of_length_zero_is_an_error_of_ours() -> None:
+    """In the interpreter, too, in which floats cannot be divided by zero."""
+    model = rope()
+    q, v = np.zeros(model.nq), np.zeros(model.nv)
+    for call in (
+        lambda: lw.contact_dynamics(model, q, v, v, FLOOR),
+        lambda: lw.contact_points(model, q, FLOOR),
+        lambda: lw.simulate(model, q, v, 0.004, 0.002, contacts=FLOOR),
+    ):
+        with lw.interpreted(), pytest.raises(lw.LinkworkError, match="must be finite"):
+            call()
+
+
 def test_wrong_arguments_of_many_bodies_are_named() -> None:
     chain = lw.mechanisms.serial_chain(51)
     q, v, floor = lw.neutral(chain), np.zeros(51), [lw.Contact("tip", lw.Sphere(0.1), lw.Plane(height=-3.0))]

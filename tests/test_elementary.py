@@ -17,12 +17,12 @@ import pytest
 from linkwork.engine.ir import evaluator
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import ARITHMETIC, Program, count, text
-from linkwork.engine.ir.verifier import verify
 from linkwork.engine.trace.replay import expanded, replay
 from linkwork.engine.trace.tracer import Tracer
 from linkwork.spatial import OPERATIONS, elementary
 from programs import BASELINE, bits, machine
 from strategies import Array
+from verifier import verify
 
 context = mpmath.mp.clone()
 context.dps = 40

@@ -19,7 +19,6 @@ from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.layout import laid_out
 from linkwork.engine.ir.lists import pack_lists
 from linkwork.engine.ir.program import Block, Loop, Program, count, text
-from linkwork.engine.ir.verifier import InvalidProgram, verify
 from linkwork.engine.plans import Task
 from linkwork.engine.plans.loops import BodyLoops
 from linkwork.engine.plans.specialised import specialised_program as specialise
@@ -31,6 +30,7 @@ from linkwork.model import Model
 from linkwork.spatial import LARGEST_ANGLE, atan2, elementary, sin_cos, sqrt, where_less
 from programs import BASELINE, arguments_of, bits, evaluated, machine
 from strategies import FAMILIES, Array, pool_to_compile, state_of
+from verifier import InvalidProgram, verify
 
 # The definition of the intermediate code against the interpreter
 

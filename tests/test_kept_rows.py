@@ -12,10 +12,10 @@ from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows
 from linkwork.compiled.repeating import repeat
 from linkwork.engine.ir.program import inner
-from linkwork.engine.ir.verifier import InvalidProgram, verify
 from linkwork.engine.trace.replay import expanded
 from linkwork.errors import TracingError
 from linkwork.spatial import where_less
+from verifier import InvalidProgram, verify
 
 
 def text(x: Any, packed: bool = True) -> Any:

@@ -95,6 +95,3 @@ def test_an_error_names_what_a_step_cannot_do() -> None:
         lw.rollout(CHAIN, Q, V, dt=DT, steps=2, integrator="runge_kutta_4")
     with pytest.raises(lw.ArgumentError, match="integrator must be one of 'semi_implicit_euler', 'runge_kutta_4'"):
         lw.rollout(CHAIN, Q, V, dt=DT, steps=2, integrator="adaptive")
-    for given in ({"friction_law": "stiction"}, {"joint_limits": True}):
-        with pytest.raises(lw.ArgumentError, match="friction_law='stiction' for up to 50 bodies"):
-            lw.rollout(chain(51), np.zeros(51), np.zeros(51), dt=DT, steps=2, **given)

@@ -294,7 +294,8 @@ def test_both_linkers_bring_the_same_code_into_memory(monkeypatch: pytest.Monkey
         assert linker.linked(other, needed, ["batch"]) is None, kind
     unwound = jit.compile_object(TEXT.format(kind="constant").replace("nounwind", ""), jit.host())
     assert linker.linked(unwound, needed, ["batch"]) is None  # the system would have to be told of it
-    assert linker.linked(b"\xcf\xfa\xed\xfe", needed, ["batch"]) is None  # of a Mac
+    with pytest.raises(linker.Damaged):
+        linker.linked(b"\xcf\xfa\xed\xfe", needed, ["batch"])  # of a Mac
     model = lw.mechanisms.serial_chain(2)
     expected = lw.mass_matrix(model, [0.1, 0.2])
     monkeypatch.setattr(linker, "usable", lambda: False)
@@ -331,6 +332,25 @@ def test_a_table_s_address_of_what_has_no_name_is_not_given_to_llvm() -> None:
                 with pytest.raises(linker.Damaged):
                     linker.linked(other, damaged_code.NEEDED, damaged_code.NAMES)
     assert changed
+
+
+@pytest.mark.skipif(not linker.usable(), reason="objects of x86-64 on Linux")
+def test_what_llvm_would_end_the_process_for_is_refused() -> None:
+    """Of another machine; distances to be filled in where there is no content; a first symbol, which is none."""
+    image = jit.compile_object(damaged_code.TEXT, jit.BASELINE)
+    parts, start = linker.Object(image), int.from_bytes(image[40:48], "little")
+    filled = [int(parts.sections["info"][k]) for k in parts.relocations]
+    symbol = int(parts.sections["offset"][parts.tables[0]])
+    places = [
+        5,
+        18,
+        symbol + 4,
+        *(start + 64 * k + 4 for k in filled),
+    ]  # byte order, machine, symbol, types of sections
+    for at, number in zip(places, (2, 183, 18, *[8] * len(filled)), strict=True):
+        with pytest.raises(linker.Damaged):
+            linker.linked(image[:at] + bytes([number]) + image[at + 1 :], damaged_code.NEEDED, damaged_code.NAMES)
+    assert filled
 
 
 # Where there can be no machine code

@@ -18,9 +18,9 @@ from linkwork.compiled.subroutine import subroutine
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.passes import around_repeat
 from linkwork.engine.ir.program import Program, Repeat, Subroutine, count, length, programs
-from linkwork.engine.ir.verifier import InvalidProgram, verify
 from linkwork.engine.trace.replay import expanded
 from linkwork.spatial.elementary import varying_as
+from verifier import InvalidProgram, verify
 
 MOST = 12
 

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+import verifier
 from linkwork.algorithms import ALGORITHMS
 from linkwork.compiled.repeating import repeat
 from linkwork.compiled.subroutine import subroutine
-from linkwork.engine.ir import evaluator, verifier
+from linkwork.engine.ir import evaluator
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.layout import laid_out
 from linkwork.engine.ir.merge import merge_cases
@@ -209,7 +210,7 @@ def test_what_is_not_called_overwritten_is_never_overwritten(name: str, monkeypa
     loops.laid_out = program, laid_out(program)
     read: list[tuple[int, Any, int, float]] = []
 
-    class Watched(evaluator._Run):
+    class Watched(evaluator.Run):
         def block(self, block: Any) -> None:
             for n in block.order:
                 super().block(type(block)([n]))
@@ -218,7 +219,7 @@ def test_what_is_not_called_overwritten_is_never_overwritten(name: str, monkeypa
                     array, element = self.element(detail)
                     read.append((n, array, element, self.values[n]))
 
-    monkeypatch.setattr(evaluator, "_Run", Watched)
+    monkeypatch.setattr(evaluator, "Run", Watched)
     given = dict(zip(("q", "v", "tau"), state(TREE), strict=True)) | {"f_ext": FORCE.ravel()}
     evaluated(loops, [given[argument] for argument, _ in task.algorithm.arguments])
     assert len(read) > 100

@@ -13,7 +13,8 @@ import pytest
 import linkwork as lw
 from linkwork import progress
 from linkwork.dynamics.arguments import Array
-from linkwork.simulation.resistance import least_within
+from linkwork.simulation.impulses import response_of, searched
+from linkwork.simulation.stops import Joint
 
 ARM = lw.mechanisms.serial_chain(2, link_length=0.5)
 Q, V = np.array([0.3, -0.2]), np.array([0.5, 0.0])
@@ -259,7 +260,7 @@ def test_a_start_beyond_a_limit_is_refused_if_limits_count() -> None:
         lw.simulate(builder.build(), [1.5], [0.0], 1.0, 0.1, joint_limits=True)
 
 
-# The bounded least squares behind friction and stops
+# The impulses of friction and stops
 
 
 def test_a_function_cannot_move_the_mechanism_by_hand() -> None:
@@ -282,16 +283,26 @@ def test_a_mechanism_without_joints_stops_with_an_error_of_ours() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_forces_within_bounds_are_the_best(seed: int) -> None:
+def test_impulses_obey_the_law_of_each_joint(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    n, rank = 8, 8 if seed % 2 else 3  # as in a loop: fewer motions than joints
+    n, rank, dt = 8, 8 if seed % 2 else 3, 0.01  # as in a loop: fewer motions than joints
     A = rng.normal(size=(n, rank))
-    G, b = A @ A.T, A @ rng.normal(size=rank) * 2.0
-    least, most = -rng.uniform(0.0, 1.0, n), rng.uniform(0.0, 1.0, n)
-    most[:2], least[2:4] = np.inf, -np.inf
-    force = least_within(G, b, least, most)
-    rate = G @ force + b
-    assert (force >= least).all() and (force <= most).all()
-    inside = (force > least) & (force < most)
-    assert abs(rate[inside]).max(initial=0.0) < 1e-8
-    assert (rate[force == least] > -1e-8).all() and (rate[force == most] < 1e-8).all()
+    G, end, q = A @ A.T, A @ rng.normal(size=rank) * 2.0, np.zeros(n)
+    limit, friction = 0.01 * rng.uniform(size=n), np.where(np.arange(n) < 6, 20.0 * rng.uniform(size=n), 0.0)
+    limit[:3] = np.inf
+    joints = [Joint(k, k, -limit[k], limit[k], friction[k]) for k in range(n)]
+    order = sorted(range(n), key=lambda k: joints[k].kind())
+    joints, G, end, limit, friction = (
+        [joints[k] for k in order],
+        G[np.ix_(order, order)],
+        *(each[order] for each in (end, limit, friction)),
+    )
+    p, v = searched(response_of(G, np.ones(n)), [one._replace(coordinate=0) for one in joints], q, end, dt)
+    assert abs(v - end - G @ p).max() < 1e-9
+    most, reached = dt * friction, limit / dt
+    assert (abs(v) <= reached + 1e-8).all()
+    inside = abs(v) < reached - 1e-8
+    assert (abs(p[inside]) <= most[inside]).all()
+    slides = inside & (abs(v) > 1e-8)
+    assert (p[slides] == -np.sign(v[slides]) * most[slides]).all()
+    assert (p[~inside] * np.sign(v[~inside]) <= most[~inside] + 1e-12).all()

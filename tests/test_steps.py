@@ -69,7 +69,8 @@ class Case:
     integrator: str = EULER
 
     def __str__(self) -> str:
-        return f"{'+'.join(self.options) or 'nothing'} {self.bodies}"
+        how = "" if self.integrator == EULER else ", Runge-Kutta"
+        return f"{'+'.join(self.options) or 'nothing'} {self.bodies}{how}"
 
     @property
     def model(self) -> lw.Model:
@@ -123,6 +124,16 @@ class Case:
             "constraints": self.constraints, "contacts": self.contacts,
         }  # fmt: skip
 
+    @property
+    def friction_law(self) -> str:
+        """That of rollouts: smoothed friction takes Euler's method."""
+        return "smoothed" if self.integrator == EULER else "stiction"
+
+    @property
+    def repeated(self) -> dict[str, Any]:
+        """The options as arguments of rollouts and their derivatives."""
+        return {**self.given, "friction_law": self.friction_law, "integrator": self.integrator}
+
     def reference(self, friction: str) -> reference_step.Step:
         return reference_step.Step(
             self.model, DT, self.drive, self.has("stops"), friction if self.has("friction") else "",
@@ -132,14 +143,6 @@ class Case:
     @property
     def states(self) -> tuple[Array, Array]:
         return states(self.model, self.has("loops"), self.has("couplings"))
-
-    def refusal(self, caller: str) -> str:
-        """What is said of a step that is not supported; all else is."""
-        if self.bodies <= 50:
-            return ""
-        if self.has("stops") and not self.has("contacts") and caller != "simulate":
-            return "takes joint_limits and friction_law='stiction' for up to 50 bodies"
-        return ""
 
 
 @cache
@@ -191,23 +194,20 @@ def held(model: lw.Model, ends: list[lw.Constraint], q: Array, v: Array) -> list
 
 def combinations(bodies: int, callers: int = 1, integrator: str = EULER) -> list[Any]:
     """All options and pairs of these; those that ``make test`` leaves to ``make steps`` are marked. A pair is tested
-    there by one of so many callers.
+    in the suite by one of so many callers, and all by Euler's method.
     """
     found, numbers = [], itertools.count()
     for some in itertools.chain([()], *(itertools.combinations(OPTIONS, k) for k in (1, 2))):
         case = Case(some, bodies, integrator)
-        later = len(some) == 2 and next(numbers) % callers
+        later = integrator != EULER or (len(some) == 2 and next(numbers) % callers)
         found.append(pytest.param(case, id=str(case), marks=[pytest.mark.later] if later else []))
     return found
 
 
-def refusing(case: Case, caller: str, step: Any) -> bool:
-    """Whether a step is refused by name, where it is not supported."""
-    expected = case.refusal(caller)
-    if expected:
-        with pytest.raises(lw.LinkworkError, match=expected):
-            step()
-    return bool(expected)
+REPEATED = [
+    *combinations(6, 2), *combinations(60, 3), *combinations(6, integrator=RUNGE_KUTTA),
+    *combinations(60, integrator=RUNGE_KUTTA),
+]  # fmt: skip
 
 
 def check_laws(case: Case, friction: str, q: Array, v: Array, end: Array, after: Array) -> None:
@@ -242,8 +242,6 @@ def test_a_simulation_steps_as_the_reference(case: Case, integrator: str) -> Non
     def simulated(q: Array, v: Array) -> lw.Trajectory:
         return lw.simulate(case.model, q, v, DT, DT, torque=case.drive, integrator=integrator, **case.given)
 
-    if refusing(case, "simulate", lambda: simulated(Q[0], V[0])):
-        return
     for q, v in zip(Q, V, strict=True):
         path, (after, end) = simulated(q, v), case.reference("stiction")(0.0, q, v)
         close(path.v[1], end, 1e-9, scale=1.0)
@@ -253,24 +251,19 @@ def test_a_simulation_steps_as_the_reference(case: Case, integrator: str) -> Non
 
 
 @pytest.mark.parametrize("driven", ["rollout", "law"])
-@pytest.mark.parametrize("case", [*combinations(6, 2), *combinations(60, 3)])
+@pytest.mark.parametrize("case", REPEATED)
 def test_a_rollout_steps_as_the_reference(case: Case, driven: str) -> None:
     Q, V = case.states
-    drive = {"torque": case.law} if driven == "law" else case.targets
-
-    def stepped() -> lw.Rollout:
-        return lw.rollout(case.model, Q, V, dt=DT, steps=2, **drive, **case.given)
-
-    if refusing(case, "rollout", stepped):
-        return
-    found = stepped()
+    drive, law = ({"torque": case.law}, "stiction") if driven == "law" else (case.targets, case.friction_law)
+    found = lw.rollout(case.model, Q, V, dt=DT, steps=2, **drive, **{**case.repeated, "friction_law": law})
     for k in range(STATES):
         for step in range(2):
             q, v, after, end = (array[k, step + n] for n in (0, 1) for array in (found.q, found.v))
-            expected = case.reference("smoothed")(step * DT, q, v)
+            expected = case.reference(law)(step * DT, q, v)
             close(end, expected[1], 1e-9, scale=1.0)
             close(after, expected[0], 1e-11, scale=1.0)
-            check_laws(case, "smoothed", q, v, end, after)
+            if case.integrator == EULER:
+                check_laws(case, law, q, v, end, after)
 
 
 @pytest.mark.parametrize("driven", ["law", "python"])
@@ -305,15 +298,13 @@ def check_energy(case: Case, path: lw.Trajectory) -> None:
     assert energy.max() <= energy[0] + slack
 
 
-@pytest.mark.filterwarnings("ignore:linearise of .* instructions")
-@pytest.mark.parametrize("case", [*combinations(6, 2), *combinations(60, 3)])
+@pytest.mark.filterwarnings("ignore:.* instructions")
+@pytest.mark.parametrize("case", REPEATED)
 def test_derivatives_of_a_step_are_those_of_the_reference(case: Case) -> None:
     """Along a direction of the state and the driving forces: forward by lw.linearise, backward by pullback."""
     model, nv, (Q, V) = case.model, case.model.nv, (array[:2] for array in case.states)
     rng = np.random.default_rng(1)
-    given: dict[str, Any] = {"dt": DT, **case.targets, **case.given}
-    if refusing(case, "differentiate", lambda: lw.linearise(model, Q, V, np.zeros(nv), **given)):
-        return
+    given: dict[str, Any] = {"dt": DT, **case.targets, **case.repeated}
     directions, weights = rng.normal(size=(2, 3 * nv)), rng.normal(size=(2, 2 * nv))
     with lw.interpreted():
         wanted = np.array([change(case, *each) for each in zip(Q, V, directions, strict=True)])
@@ -330,7 +321,7 @@ def test_derivatives_of_a_step_are_those_of_the_reference(case: Case) -> None:
 def change(case: Case, q: Array, v: Array, direction: Array, h: float = 3e-7) -> Array:
     """The central difference of the reference along a direction of q, v and tau."""
     model, (of_q, of_v, of_tau) = case.model, np.split(direction, 3)
-    step, ends = case.reference("smoothed"), []
+    step, ends = case.reference(case.friction_law), []
     after, _ = step(0.0, q, v)
     for sign in (h, -h):
         step.drive = lambda t, q, v, sign=sign: case.drive(t, q, v) + sign * of_tau

@@ -3,7 +3,8 @@
 The block-tridiagonal system of ``constraint_force``, eliminated in another order. Segments are processed in parallel.
 Within a segment the joints are eliminated one after another, all but the last, so that the seams are left: the
 last joints of all segments, and the joint before the first. They form a small system of the same structure, which is
-solved by cyclic reduction. On P processors this takes about N / P + 2 log₂ P steps.
+solved by cyclic reduction. On P processors this takes about N / P + 2 log₂ P steps of a joint's block, and short steps
+one after another: ω is carried over the P segments, and each side branch is added to the chain.
 
     segments  R, ω over the whole segment                                                           _turn
     head      its joints are eliminated one after another; then ω at each seam                      _eliminate_head

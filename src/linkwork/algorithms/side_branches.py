@@ -7,8 +7,8 @@
     in turn   the contributions of the branches are added to the chain's bodies
     branches  outward:  a, q̈
 
-Quantities are those of ``constraint_force``. Values passed between branches and the chain are copied one branch after
-another, at negligible cost.
+Quantities are those of ``constraint_force``, which sums branches pairwise. Here they are added to the chain one after
+another, and so are the values passed between them and the chain copied: as many short steps as there are branches.
 """
 
 from __future__ import annotations

@@ -9,13 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.algorithms import INVERTING
-from linkwork.dynamics.lost_digits import lost_digits
+from linkwork.dynamics.lost_digits import METHODS, better, lost_digits
+from linkwork.engine.plans.costs import within
 from linkwork.errors import LinkworkWarning, SingularError
 from linkwork.model.doubtful import own_shares
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Body, Model
 from linkwork.spatial.symmetric import ROUNDING
 
+DEFAULT = "articulated_body"
+RECURSIONS = (DEFAULT, "virtual_work")
+"""The methods that advice names; the second needs an inertia for every body."""
 LARGEST_MASS_RATIO = 1e4
 LARGEST_INERTIA_RATIO = 1e6
 """The largest ratio between neighbours without a warning. About one digit is lost for each factor of ten above 1e3."""
@@ -32,8 +36,10 @@ def check_inertias(method: str, model: Model, stacklevel: int = 3) -> None:
         problem, warning = _judged(model)
         if problem:
             raise SingularError(f"{method}: {problem}")
+        if warning and method in METHODS and within("perturbed", model) and better(DEFAULT, model, [method]):
+            warning = ""  # such bodies cost the default more digits
         shares = _free_shares(model)
-    warning = warning or lost_digits(method, model, shares)
+    warning = warning or lost_digits(method, model, shares, lambda: [DEFAULT] if _judged(model)[0] else RECURSIONS)
     if warning:
         warnings.warn(f"{method}: {warning}", LinkworkWarning, stacklevel=stacklevel)
 

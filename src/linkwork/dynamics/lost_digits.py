@@ -27,19 +27,22 @@ can cancel."""
 MOST_LOST = 1e-8
 """The relative error of accelerations above which a warning is given."""
 METHODS = ("articulated_body", "composite_body", "unit_vector", "virtual_work", "constraint_force", "assembly")
+BETTER = 0.01
+"""Another method is better if its error is smaller by this factor."""
 
 
-def lost_digits(method: str, model: Model, shares: Sequence[float]) -> str:
+def lost_digits(method: str, model: Model, shares: Sequence[float], others: Callable[[], Sequence[str]]) -> str:
     """The warning; empty if there is none. ``shares`` are lower bounds of each joint's, or its body's, own inertia
-    relative to the largest terms that can cancel there.
+    relative to the largest terms that can cancel there; ``others`` are methods to use instead.
     """
     if method not in METHODS or not within("perturbed", model) or not min(shares, default=1.0) < LIGHT:
         return ""
     error = estimated_error(method, model)
     if not error > MOST_LOST:
         return ""
-    if method != "articulated_body" and estimated_error("articulated_body", model) < 0.01 * error:
-        advice = "use method='articulated_body'"
+    other = better(method, model, others())
+    if other:
+        advice = f"use method={other!r}"
     else:
         advice = "bring masses nearer to each other, and the frames of bodies nearer to their centres of mass"
     joint = model.joint_names[shares.index(min(shares))]
@@ -48,6 +51,13 @@ def lost_digits(method: str, model: Model, shares: Sequence[float]) -> str:
         f"about {lost} of 16 digits are lost to rounding on model {model.name!r}, where joint {joint!r} moves little "
         f"inertia beside what is added and subtracted there; {advice}"
     )
+
+
+def better(method: str, model: Model, others: Sequence[str]) -> str:
+    """The most accurate of other methods by estimate, if it is better than this one; empty if none is."""
+    errors = {other: estimated_error(other, model) for other in others if other != method}
+    best = min(errors, key=lambda other: errors[other], default="")
+    return best if best and errors[best] < BETTER * estimated_error(method, model) else ""
 
 
 def estimated_error(method: str, model: Model) -> float:

@@ -2,8 +2,8 @@
 
 Couplings leave independent velocities w: v = S w up to a constant, where each row of S has one entry, the ratio of a
 joint to the joint that it follows. An impulse p on the joints changes w by (Sᵀ M S)⁻¹ Sᵀ p. So a joint and all its
-followers act as one joint, with the closest limits and the sum of the frictions: ``stops`` over w finds which of them
-hold.
+followers act as one joint, with the closest limits and the sum of the frictions: ``impulses`` over w finds which of
+them hold.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import copysign, isfinite
+from typing import Any
 
 import numpy as np
 
+from linkwork.compiled.arrays import array_of, numbers
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError
 from linkwork.model.constraints import Constraint, Coupling
 from linkwork.model.model import Model
-from linkwork.simulation.stops import Joint, held_back, resisting_joints
-from linkwork.spatial import Scalar, total, where_less
+from linkwork.simulation.impulses import Matrix, State, among, searched
+from linkwork.simulation.stops import Joint, resisting_joints
+from linkwork.spatial import Scalar, where_less
 
 
 @dataclass(frozen=True)
@@ -53,9 +56,30 @@ class Together:
         """The independent degrees of freedom w, which all others follow."""
         return [i for i, each in enumerate(self.followed) if each.dof == i and each.ratio == 1.0]
 
+    @property
+    def ratios(self) -> Array:
+        """S (nv, nw)."""
+        found = np.zeros((len(self.followed), len(self.leading)))
+        for i, one in enumerate(self.followed):
+            if one.ratio:
+                found[i, self.leading.index(one.dof)] = one.ratio
+        return found
+
+    def shares(self, joints: Sequence[Joint], leads: Sequence[Joint], pushes: Any, dt: Any) -> Any:
+        """The impulses (nv,) on all joints, of those on leaders."""
+        found: list[Scalar] = [0.0] * len(self.followed)
+        friction, stops = {joint.dof: joint.friction for joint in joints}, self.stops(joints)
+        for lead, push in zip(leads, numbers(pushes).tolist(), strict=True):
+            column = self.ratios[:, lead.dof]
+            members = [(int(i), float(column[i])) for i in np.flatnonzero(column)]
+            ends: Sequence[Sequence[tuple[int, float]]] = stops.get(self.leading[lead.dof], ([], []))
+            for i, share in _shares(members, friction, ends, push, numbers(dt).item()):
+                found[i] = found[i] + share
+        return array_of(found)
+
     def joints(self, joints: Sequence[Joint]) -> list[Joint]:
         """Of the joints with stops or friction, the leaders, with the limits and the friction of all their followers;
-        their degrees of freedom are indices into w.
+        their degrees of freedom are indices into w, and those that are alike follow each other.
         """
         leading = self.leading
         found: dict[int, Joint] = {}
@@ -74,7 +98,7 @@ class Together:
                     f"joint_limits=False or constraints=()"
                 )
             found[here.dof] = Joint(leading.index(here.dof), self.coordinates[here.dof], low, high, friction)
-        return list(found.values())
+        return sorted(found.values(), key=Joint.kind)
 
     def _leads(self, leader: int, dof: int) -> bool:
         return self.followed[dof].dof == leader and bool(self.followed[dof].ratio)
@@ -127,50 +151,29 @@ def _joints_of(model: Model) -> Iterator[tuple[str, int]]:
             yield body.joint_name, q + min(k, body.joint.nq - 1)
 
 
-def held_back_together(
-    M: Sequence[Sequence[Scalar]],
-    end: Sequence[Scalar],
-    q: Sequence[Scalar],
-    dt: Scalar,
-    joints: Sequence[Joint],
-    together: Together | None,
-    before: tuple[Sequence[Scalar], Sequence[Scalar]] | None = None,
-) -> tuple[list[Scalar], list[Scalar]]:
-    """``stops.held_back`` for joints that may be coupled. Each coupled joint takes its share of friction; the rest of
-    the impulse acts on the joint whose stop is reached.
+def searched_together(
+    M: Any, joints: Sequence[Joint], together: Together | None, q: Any, end: Any, dt: Any, before: State | None = None
+) -> tuple[Any, Any]:
+    """``impulses.searched`` by a mass matrix (nv, nv) for joints that may be coupled: impulses (nv,) and velocities
+    (nv,); ``before`` has all joints. Each coupled joint takes its share of friction; the rest of the impulse acts on
+    the joint whose stop is reached.
     """
     if together is None:
-        return held_back(M, end, q, dt, joints, before)
-    leading, rows = together.leading, together.followed
-    behind = [[(i, each.ratio) for i, each in enumerate(rows) if each.dof == k and each.ratio] for k in leading]
-    inertia = [[_joined(M, first, second) for second in behind] for first in behind]
-    own = [end[k] for k in leading]
-    known = None
-    if before is not None:
-        pushed, speeds = before
-        known = [total(_times(r, pushed[i]) for i, r in members) for members in behind], [speeds[k] for k in leading]
-    speeds, pushes = held_back(inertia, own, q, dt, together.joints(joints), known)
-    found: list[Scalar] = list(end)
-    impulses: list[Scalar] = [0.0] * len(end)
-    rubs, stops = {joint.dof: joint.friction for joint in joints}, together.stops(joints)
-    for k, members, speed, was, push in zip(leading, behind, speeds, own, pushes, strict=True):
-        for i, share in _shares(members, rubs, stops.get(k, ([], [])), push, dt):
-            impulses[i] = impulses[i] + share
-        for i, ratio in members:
-            found[i] = speed if i == k else end[i] + _times(ratio, speed - was)
-    return found, impulses
-
-
-def _joined(
-    M: Sequence[Sequence[Scalar]], first: Sequence[tuple[int, float]], second: Sequence[tuple[int, float]]
-) -> Scalar:
-    """The inertia between two leaders, of all joints that follow them."""
-    return total(_times(r * s, M[i][j]) for i, r in first for j, s in second)
+        dofs = [joint.dof for joint in joints]
+        last = None if before is None else (before[0][dofs], before[1][dofs])
+        pushes, speeds = searched(Matrix(M, dofs), joints, q, end, dt, last)
+        return among(len(end), dofs, pushes), speeds
+    leads, S = together.joints(joints), together.ratios
+    own = [one.dof for one in leads]
+    last = None if before is None else ((S.T @ before[0])[own], before[1][together.leading][own])
+    w = end[together.leading]
+    pushes, speeds = searched(Matrix(S.T @ M @ S, own), leads, q, w, dt, last)
+    return together.shares(joints, leads, pushes, dt), S @ speeds + (end - S @ w)
 
 
 def _shares(
     members: Sequence[tuple[int, float]],
-    rubs: Mapping[int, float],
+    friction: Mapping[int, float],
     stops: Sequence[Sequence[tuple[int, float]]],
     push: Scalar,
     dt: Scalar,
@@ -178,7 +181,7 @@ def _shares(
     """The impulse on each joint that follows a leader, of the impulse ``push`` on it: friction first, in proportion to
     the joints' own; the rest acts on the joints whose stops are reached.
     """
-    most = sum(abs(ratio) * rubs.get(i, 0.0) for i, ratio in members)
+    most = sum(abs(ratio) * friction.get(i, 0.0) for i, ratio in members)
     rubbing = dt * most
     slid = where_less(rubbing, push, rubbing, where_less(push, -rubbing, -rubbing, push)) if most else 0.0
     rest, (low, high) = push - slid, stops
@@ -187,41 +190,37 @@ def _shares(
     for i, share in high if low != high else ():
         yield i, share * where_less(rest, 0.0, rest, 0.0)
     for i, ratio in members:
-        if rubs.get(i):
-            yield i, (copysign(rubs[i], ratio) / most) * slid
+        if friction.get(i):
+            yield i, (copysign(friction[i], ratio) / most) * slid
 
 
-def coupling_impulses(
-    M: Sequence[Sequence[Scalar]], change: Sequence[Scalar], impulses: Sequence[Scalar], together: Together
-) -> list[Scalar]:
-    """The impulses μ of the couplings, each on its joint_a, that a change of velocities by impulses p of friction and
-    stops takes: M Δv = p + Jᵀ μ, where the row of J of a coupling is v_a - ratio v_b. No joint is joint_a of two
+def coupling_impulses(M: Any, change: Any, impulses: Any, together: Together) -> Any:
+    """The impulses μ (k,) of the couplings, each on its joint_a, that a change of velocities by impulses p of friction
+    and stops takes: M Δv = p + Jᵀ μ, where the row of J of a coupling is v_a - ratio v_b. No joint is joint_a of two
     couplings, so row a determines μ once the couplings that follow joint a are known.
     """
-    found: dict[int, Scalar] = {}
+    found: dict[int, Any] = {}
 
-    def impulse(a: int) -> Scalar:
+    def impulse(a: int) -> Any:
         if a not in found:
-            passed_on = [
-                _times(ratio, impulse(follower)) for follower, b, ratio in together.couplings if b == a and ratio
-            ]
-            found[a] = total([*(x * y for x, y in zip(M[a], change, strict=True)), *passed_on]) - impulses[a]
+            passed_on = [ratio * impulse(k) for k, b, ratio in together.couplings if b == a and ratio]
+            found[a] = sum(passed_on, M[a] @ change - impulses[a])
         return found[a]
 
-    return [impulse(a) for a, _, _ in together.couplings]
+    return np.stack([impulse(a) for a, _, _ in together.couplings])
 
 
-def _times(factor: float, number: Scalar) -> Scalar:
-    return number if factor == 1.0 else factor * number
-
-
-def with_leaders(joints: Sequence[Joint], together: Together | None) -> list[Joint]:
-    """The joints, and the leaders of coupled ones with the limits of all their followers: what is put back to a limit
-    by itself would leave those coupled to it behind.
+def limits_of(joints: Sequence[Joint], together: Together | None) -> tuple[list[int], Array, Array]:
+    """The coordinates of joints with limits, and these; those of a leader are those of all its followers: what is put
+    back to a limit by itself would leave those coupled to it behind.
     """
-    if together is None:
-        return list(joints)
-    return [*joints, *(one._replace(dof=together.leading[one.dof]) for one in together.joints(joints))]
+    found: dict[int, tuple[float, float]] = {}
+    for joint in (*joints, *(() if together is None else together.joints(joints))):
+        if joint.kind()[0]:
+            low, high = found.get(joint.coordinate, (-np.inf, np.inf))
+            found[joint.coordinate] = max(low, joint.lower), min(high, joint.upper)
+    lower, upper = (np.array([limits[k] for limits in found.values()]) for k in range(2))
+    return list(found), lower, upper
 
 
 def check_within_limits(model: Model, q: Array, constraints: Sequence[Constraint] = ()) -> None:

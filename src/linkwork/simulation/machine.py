@@ -18,7 +18,7 @@ from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.ir.program import Program
 from linkwork.engine.mode import current_form
-from linkwork.engine.plans import Plan, TracedTask, code_for_trace, looped
+from linkwork.engine.plans import Plan, TracedTask, code_for_trace
 from linkwork.engine.plans.costs import most, within
 from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.rollout import run_over_time
@@ -83,23 +83,13 @@ class _Text:
         # accelerations; it is dearer than articulated bodies for larger robots
         once = step.joints and not step.several and step.contacts is None and not step.in_loops
         method = "composite_body" if once and within("composite", step.model) else "articulated_body"
-        leaves = _loops(self.of) == "outside"
-        return step.plant(dt, own, source=source, load=step.load, method=method, leaves_stops=leaves)
+        return step.plant(dt, own, source=source, load=step.load, method=method)
 
 
 def _happening(answer: Answer, wrenches: bool) -> tuple[Any, ...]:
     """Accelerations, driving forces, and, where there are any, wrenches, and the forces of friction and stops."""
     found = (answer.a, answer.tau, answer.wrenches if wrenches else None, answer.extra)
     return tuple(each for each in found if each is not None)
-
-
-def _loops(step: Step) -> str:
-    """Whether joints that may be held are part of loops, not just coupled; and if so, whether friction and stops are
-    solved for "inside" code, or "outside", because that code would be too long.
-    """
-    if not step.in_loops:
-        return ""
-    return "inside" if within("stops_inside", len(step.joints) * len(step.model.bodies)) else "outside"
 
 
 # Running
@@ -111,8 +101,6 @@ class Machine:
     def __init__(self, scene: Scene, plan: Plan, dt: float, steps: int, given: Mapping[str, Array]) -> None:
         """``given``: the arguments of a step besides dt, (steps or 1, numbers)."""
         self.scene, self.plan, self.steps = scene, plan, steps
-        self.leaves_stops = _loops(scene.step) == "outside"
-        """Whether steps in which a joint is stopped are left to Python, as are those after them then."""
         rows = {"dt": np.array([[dt]]), **given}
         self._given = [rows[name].reshape(len(rows[name]), -1) for name in scene.given]
         self._longest = max(1, int(_SPAN / plan.task.seconds))
@@ -208,10 +196,7 @@ def _can_do(step: Step, called: bool) -> bool:
     if current_form() != "auto" or not step.model.nv:
         return False
     if step.has_loops:
-        whole = not step.joints
-        return not called and (whole or not looped(step.model))
-    if _loops(step) == "outside" and any(joint.friction for joint in step.joints):
-        return False  # friction and constraints depend on each other: Python solves for them together
+        return not called
     return within("simulated", len(step.model.bodies) * (2.5 if step.joints else 1.0))
 
 
@@ -219,7 +204,7 @@ def _pays(step: Step, steps: int, known: dict[Any, Any], count: Any) -> bool:
     """Whether so many steps take longer in Python than to compile: in this run, or in all runs together."""
     worth = most("python_steps") * len(step.model.bodies)
     if step.joints:  # rounding differs where joints are held: this run alone decides; Python is slow there
-        return steps >= (1.0 if _loops(step) == "inside" else 0.1) * worth
+        return steps >= (1.0 if step.in_loops else 0.1) * worth
     known[count] = known.get(count, 0) + steps
     return bool(known[count] >= worth)
 

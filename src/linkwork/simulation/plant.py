@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from math import nan
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import step_forces
-from linkwork.compiled.arrays import array_of, is_traced, numbers
+from linkwork.compiled.arrays import is_traced, numbers
 from linkwork.compiled.subroutine import subroutine
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import call
-from linkwork.dynamics.dynamics import forward_dynamics, mass_matrix
+from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.late import LateFunction
 from linkwork.model.model import Model
 from linkwork.model.rotors import with_rotors
 from linkwork.simulation.arguments import returned
-from linkwork.simulation.stops import going_on
 from linkwork.simulation.torques import Source
-from linkwork.spatial import total, where_less
 from linkwork.unsolved import strictly
 
 if TYPE_CHECKING:
     from linkwork.dynamics.contact.law import Touching
+    from linkwork.simulation.resistance import Armature as OwnArmature
     from linkwork.simulation.step import Step
 
 # what most steps do not need
@@ -36,8 +34,10 @@ as_couplings = LateFunction("linkwork.dynamics.coupled_joints:as_couplings")
 held_by = LateFunction("linkwork.dynamics.held:held_by")
 Solver = LateFunction("linkwork.dynamics.constraint_solvers:TracedSolver")
 varied = LateFunction("linkwork.dynamics.varied:varied")
-stopped = LateFunction("linkwork.simulation.guarded_stops:stopped")
-with_stops_in_loops = LateFunction("linkwork.simulation.guarded_stops:with_stops_in_loops")
+Armature = LateFunction("linkwork.simulation.resistance:Armature")
+in_python = LateFunction("linkwork.simulation.resistance:in_python")
+with_stops = LateFunction("linkwork.simulation.resistance:with_stops")
+with_stops_in_loops = LateFunction("linkwork.simulation.resistance:with_stops_in_loops")
 
 Load = Callable[[float, Array, Array], ArrayLike]
 
@@ -74,7 +74,6 @@ class Plant:
         tau: the last driving forces. acting: the last joint forces.
         extra: joint forces (nv,) of friction and stops in this step.
         start: accelerations of the last step with contacts, the warm start of the next; None for a cold one.
-        leaves_stops: whether a step in which a joint in loops reaches a stop is NaN, and left to Python.
         accelerating: (q, v, forces, rotors, f_ext, dt, *varied parameters) -> accelerations and wrenches; dt is used
             for contacts only.
     """
@@ -90,12 +89,10 @@ class Plant:
         load: Load | Array | None = None,
         method: str = "articulated_body",
         start: Any = None,
-        leaves_stops: bool = False,
     ) -> None:
         self.of, self.dt, self.method, self.own = of, dt, method, list(own)
         self.source: Source = source or (lambda count, t, q, v: None)
-        self.start, self.leaves_stops = start, leaves_stops
-        self.touching, self._load = of.touching, load
+        self.start, self.touching, self._load = start, of.touching, load
         self.use(parts)
         self.model = self._mechanism(None, self.own)
         self.count, self.tau = 0, np.zeros(of.model.nv)
@@ -147,41 +144,39 @@ class Plant:
         return a, wrenches
 
     def answer(self, t: Any, q: Any, v: Any, tau: Any, before: Any = None) -> Answer:
-        """``driven`` over traced numbers, with friction and stops; ``before`` are their forces in the previous step, if
-        they are known.
-        """
+        """``driven``, with friction and stops; ``before`` are their forces in the previous step, if they are known."""
         self.extra = None
-        forces = self.forces(q, v, tau)
-        a, wrenches = self.accelerations(t, q, v, forces.joints, forces.rotors)
-        of, dt = self.of, self.dt
+        free, of, dt = self.driven(t, q, v, tau), self.of, self.dt
         if not of.joints:
-            return Answer(a, forces.drive, wrenches)
-        armature = _Armature(self, forces.rotors)
+            return free
+        if not is_traced(q):
+            self.extra = in_python(partial(self._pushed, t, q, v), free.a, of.model, of.joints, q, v, dt, before)
+            return free if self.extra is None else self.driven(t, q, v, tau)._replace(extra=self.extra)
+        rotors = self.acting.rotors
+        own = Armature(partial(self._mechanism, None), None if rotors is None else numbers(rotors).tolist(), self.own)
         if of.in_loops:
-            a, wrenches, self.extra = self._in_loops(armature, t, q, v, forces.joints, a, wrenches, before)
-            return Answer(a, forces.drive, wrenches, self.extra)
-        end, rate = v + dt * a, 1.0 / dt
-        held, impulses, added = stopped(
-            lambda q, *data: mass_matrix(armature.model(data), q), armature.data, end, q, dt, of.joints, of.together,
-            None if before is None else (before * dt, v),
-        )  # fmt: skip
-        couplings = as_couplings(of.model, of.constraints)
+            a, wrenches, self.extra = self._in_loops(own, t, q, v, free, before)
+            return Answer(a, free.tau, wrenches, self.extra)
+        end, rate = v + dt * free.a, 1.0 / dt
+        last = None if before is None else (before * dt, v)
+        speeds, impulses, added = with_stops(own, of.joints, of.together, q, end, dt, last)
+        couplings, wrenches = as_couplings(of.model, of.constraints), free.wrenches
         if couplings is not None and couplings.couplings:
             wrenches = wrenches + (added * rate)[:, None] * couplings.wrenches
         self.extra = impulses * rate
-        return Answer(a + (held - end) * rate, forces.drive, wrenches, self.extra)
+        return Answer(free.a + (speeds - end) * rate, free.tau, wrenches, self.extra)
+
+    def _pushed(self, t: float, q: Array, v: Array, extra: Array) -> Array:
+        """Accelerations for rows of joint forces besides those that act."""
+        return self.accelerations(t, q, v, self.acting.joints + extra, self.acting.rotors)[0]
 
     def _in_loops(
-        self, armature: _Armature, t: Any, q: Any, v: Any, forces: Any, a: Any, wrenches: Any, before: Any
+        self, armature: OwnArmature, t: Any, q: Any, v: Any, free: Answer, before: Any
     ) -> tuple[Any, Any, Any]:
-        """The answer for joints that are part of loops; ``a`` and ``wrenches`` are without friction and stops."""
-        of, dt, count = self.of, self.dt, len(armature.data)
-        if self.leaves_stops:
-            end = numbers(v + dt * a).tolist()
-            beyond = total(going_on(of.joints, end, numbers(q).tolist(), numbers(dt).item()))
-            return a + where_less(0.0, beyond, nan, 0.0), wrenches, 0.0 * v
+        """Accelerations, wrenches, and forces of friction and stops, for joints that are part of loops."""
+        of, count = self.of, len(armature.data)
 
-        def moving(extra: Any, q: Any, v: Any, dt: Any, forces: Any, *more: Any) -> tuple[Any, Any]:
+        def moving(extra: Any, q: Any, v: Any, dt: Any, forces: Any, *more: Any) -> Sequence[Any]:
             model, f_ext = armature.model(more[:count]), more[count] if len(more) > count else constant
             return constrained_dynamics(
                 model, q, v, forces + extra, of.constraints, f_ext, of.stabilisation, of.proximal
@@ -189,8 +184,8 @@ class Plant:
 
         load = self._wrenches(t, q, v) if callable(self.load) else self.load
         constant = None if is_traced(load) else load
-        given = [forces, *armature.data, *([load] if constant is None and load is not None else [])]
-        return with_stops_in_loops(moving, given, (a, wrenches), q, v, dt, of.joints, before)
+        given = [self.acting.joints, *armature.data, *([load] if constant is None and load is not None else [])]
+        return with_stops_in_loops(moving, (free.a, free.wrenches), of.model, of.joints, q, v, self.dt, before, given)
 
     def _mechanism(self, rotors: Any, own: Sequence[Any]) -> Model:
         """The model with its varied parameters, and the armature that stands for drag."""
@@ -254,29 +249,6 @@ class Plant:
         q.setflags(write=False)  # the simulation's own arrays: read-only for the user
         v.setflags(write=False)
         return returned(self.model, "f_ext(t, q, v)", "wrenches", self.load(t, q, v), (len(self.model.bodies), 6))
-
-
-class _Armature:
-    """The model of a plant with the armature that stands for drag, in a subroutine: ``data`` are the traced numbers of
-    the armature, if there are any, and the varied parameters.
-    """
-
-    def __init__(self, plant: Plant, rotors: Any) -> None:
-        self._plant = plant
-        self._rotors = None if rotors is None else numbers(rotors).tolist()
-        self._places = [k for k, x in enumerate(self._rotors or ()) if not isinstance(x, float)]
-        self._traced = [array_of([x for x in self._rotors or () if not isinstance(x, float)])] if self._places else []
-        self.data = [*self._traced, *plant.own]
-
-    def model(self, data: Sequence[Any]) -> Model:
-        """The model, from these numbers in a subroutine."""
-        count = len(self._traced)
-        if self._rotors is None:
-            return self._plant._mechanism(None, data[count:])
-        rotors = list(self._rotors)
-        for k, x in zip(self._places, numbers(data[0]).tolist() if count else (), strict=True):
-            rotors[k] = x
-        return self._plant._mechanism(array_of(rotors), data[count:])
 
 
 _with_rotors = lru_cache(maxsize=100)(with_rotors)

@@ -1,150 +1,178 @@
-"""Coulomb friction with stiction, and stops at the position limits, in ``lw.simulate``.
-
-(The other law, ``friction_law="smoothed"``, costs one division per joint and lets joints creep; see
-``algorithms.step``.)
-
-Both are forces λ, constant over a step, that are no larger than needed. With v₀ the velocities at the end of the step
-without them and G their response, v = v₀ + G λ, and
-
-    friction   -f <= λ <= f     λ opposes v, and is at its bound where the joint still moves
-    stop            0 <= λ      the joint does not move beyond its limit, and the stop does not pull
-
-are together the optimality conditions of minimising ½ λᵀ G λ + λᵀ b within bounds: the largest dissipation (Moreau's
-principle). So a joint at rest stays at rest, to rounding; friction does not chatter; and neither ever adds energy. Most
-steps are done by machine code, which solves the same problem in another way (``stops``); this module does the others.
-"""
+"""Stops and friction in a step: what carries the inertia, and code that is skipped where nothing resists a joint."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.compiled.arrays import array_of, numbers
+from linkwork.compiled.subroutine import subroutine
 from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.dynamics import mass_matrix
+from linkwork.engine.plans.costs import looped, within
 from linkwork.errors import SingularError
-from linkwork.simulation.coupled import check_within_limits, with_leaders
-from linkwork.simulation.plant import Answer, Plant
-from linkwork.simulation.step import Step
-from linkwork.simulation.stops import PROBLEM, Joint
-
-_MOST_ROUNDS = 20
-_EXACT = 1e-13
-"""The error of a velocity, relative to the numbers that it is summed from, that is rounding."""
-
-
-class StictionAndStops:
-    """Coulomb friction with stiction, and stops at the position limits, of the joints of a step."""
-
-    def __init__(self, step: Step, q: Array) -> None:
-        self.joints = step.joints
-        self.frictional = np.array([joint.dof for joint in step.joints if joint.friction], np.intp)
-        self.most = np.array([joint.friction for joint in step.joints if joint.friction])
-        stopped = [joint for joint in step.joints if np.isfinite(joint.lower) or np.isfinite(joint.upper)]
-        self.stopped = np.array([joint.dof for joint in stopped], np.intp)
-        self.at = np.array([joint.coordinate for joint in stopped], np.intp)
-        self.lower, self.upper = _limits(stopped)
-        self.any = bool(self.joints)
-        if step.stops:
-            check_within_limits(step.model, q[None], step.constraints)
-        kept = with_leaders(stopped, step.together)
-        self._kept = np.array([joint.coordinate for joint in kept], np.intp)
-        self._lowest, self._highest = _limits(kept)
-
-    def forces(self, plant: Plant, t: float, q: Array, v: Array, free: Answer, dt: float) -> Array | None:
-        """The joint forces (nv,) of friction and stops over a step, or None; ``free`` is the answer without them."""
-        forces, end = plant.acting, v + dt * free.a
-        below, above = (self.lower - q[self.at]) / dt, (self.upper - q[self.at]) / dt  # velocities that reach a limit
-        low, high = end[self.stopped] < below, end[self.stopped] > above
-        while True:
-            dofs = np.concatenate([self.frictional, self.stopped[low], self.stopped[high]])
-            if not dofs.size:
-                return None
-            units = np.zeros((dofs.size, v.size))
-            units[np.arange(dofs.size), dofs] = 1.0
-            response = dt * (plant.accelerations(t, q, v, forces.joints + units, forces.rotors)[0] - free.a)
-            wanted = np.concatenate([np.zeros(self.frictional.size), below[low], above[high]])
-            least = np.concatenate([-self.most, np.zeros(low.sum()), np.full(high.sum(), -np.inf)])
-            most = np.concatenate([self.most, np.full(low.sum(), np.inf), np.zeros(high.sum())])
-            found = least_within(response[:, dofs], end[dofs] - wanted, least, most)
-            # Stopping one joint may drive another into its stop.
-            reached = (end + found @ response)[self.stopped]
-            slack = 1e-9 * (1.0 + abs(reached))
-            thrown_low, thrown_high = ~low & (reached < below - slack), ~high & (reached > above + slack)
-            if not (thrown_low | thrown_high).any():
-                return found @ units
-            low, high = low | thrown_low, high | thrown_high
-
-    def clip(self, q: Array) -> Array:
-        """The configuration, with joints that exceeded a limit in the last step put back to it."""
-        if not self._kept.size:
-            return q
-        here = q[self._kept]
-        if (here >= self._lowest).all() and (here <= self._highest).all():
-            return q
-        q = q.copy()
-        for k, low, high in zip(self._kept, self._lowest, self._highest, strict=True):
-            q[k] = min(max(q[k], low), high)
-        return q
+from linkwork.model.memo import kept_with_model
+from linkwork.model.model import Model
+from linkwork.model.rotors import with_rotors
+from linkwork.simulation.coupled import Together, coupling_impulses, searched_together
+from linkwork.simulation.impulses import Bodies, among, response_of, searched
+from linkwork.simulation.stops import Joint, resisted
+from linkwork.spatial import Inertia
+from linkwork.unsolved import unsolved
 
 
-def _limits(joints: Sequence[Joint]) -> tuple[Array, Array]:
-    return np.array([joint.lower for joint in joints]), np.array([joint.upper for joint in joints])
-
-
-def least_within(G: Array, b: Array, least: Array, most: Array) -> Array:
-    """The λ within bounds that minimises ½ λᵀ G λ + λᵀ b; G is symmetric and positive semidefinite.
-
-    An active-set method: guess which bounds are active and solve for the rest, until the guess proves right, which
-    takes a few iterations; where the guesses cycle, ``_descended``.
+class Armature(NamedTuple):
+    """A model with the armature that stands for drag, in a subroutine: ``data`` are the traced numbers of the armature,
+    if there are any, then those by which ``mechanism`` makes the model.
     """
-    diagonal = np.einsum("ii->i", G)
-    G = 0.5 * (G + G.T) + np.diag(1e-12 * diagonal + 1e-300)  # redundant constraints share
-    scale, force, guess = 1.0 / np.einsum("ii->i", G), np.zeros(b.size), None
-    for _ in range(_MOST_ROUNDS):
-        tried = force - scale * (G @ force + b)
-        at_least, at_most = tried <= least, tried >= most
-        now = (at_least.tobytes(), at_most.tobytes())
-        if now == guess:
-            return force
-        guess = now
-        inside = ~(at_least | at_most)
-        force = np.where(at_least, least, np.where(at_most, most, 0.0))
-        if inside.any():
-            force[inside] = np.linalg.solve(G[np.ix_(inside, inside)], -(b + G @ force)[inside])
-    return _descended(G, b, least, most)
+
+    mechanism: Callable[..., Model]
+    rotors: Sequence[Any] | None
+    own: Sequence[Any]
+
+    @property
+    def _traced(self) -> list[Any]:
+        return [x for x in self.rotors or () if not isinstance(x, float)]
+
+    @property
+    def data(self) -> list[Any]:
+        """The traced numbers."""
+        return [*([array_of(self._traced)] if self._traced else []), *self.own]
+
+    def of(self, data: Sequence[Any]) -> tuple[Model, Sequence[Any] | None]:
+        """The model without the armature, and the armature, from these numbers."""
+        if not self._traced:
+            return self.mechanism(data), self.rotors
+        others = iter(numbers(data[0]).tolist())
+        rotors = [x if isinstance(x, float) else next(others) for x in self.rotors or ()]
+        return self.mechanism(data[1:]), rotors
+
+    def model(self, data: Sequence[Any]) -> Model:
+        """The model, from these numbers."""
+        model, rotors = self.of(data)
+        return model if rotors is None else with_rotors(model, rotors)
 
 
-def most_rounds(size: int) -> int:
-    """The most iterations for so many forces; each changes the state of one."""
-    return max(1000, 4 * size)
+def with_stops(
+    armature: Armature, joints: Sequence[Joint], together: Together | None, q: Any, end: Any, dt: Any, before: Any
+) -> tuple[Any, Any, Any]:
+    """Velocities at the end of the step (nv,), the impulses of stops and friction (nv,), and those that couplings add
+    (k,), for a tree with coupled joints. It is a subroutine, which is skipped for a tile of states in which no joint
+    has friction or would exceed its limits.
 
-
-def _descended(G: Array, b: Array, least: Array, most: Array) -> Array:
-    """The same where guesses go round in circles: from zero, the force moves towards the solution for those inside
-    their bounds, up to where the first one reaches a bound; at that solution, the one whose bound holds it back most is
-    let go. The cost falls in each iteration, so that no guess comes twice.
+    Args:
+        armature: the model.
+        joints: those with stops or friction.
+        together: their couplings.
+        q: configuration at the step's beginning (nq,).
+        end: velocities at the step's end without stops and friction.
+        dt: time step, s.
+        before: the impulses of the previous step, and the velocities at its end, if they are known.
     """
-    force, scale = np.zeros(b.size), 1.0 / np.einsum("ii->i", G)
-    held = np.where(least == 0.0, -1, np.where(most == 0.0, 1, 0))
-    for _ in range(most_rounds(b.size)):
-        inside = np.flatnonzero(held == 0)
-        goal = force.copy()
-        goal[inside] = 0.0
-        goal[inside] = np.linalg.solve(G[np.ix_(inside, inside)], -(b + G @ goal)[inside])
-        way = (goal - force)[inside]
-        ends = np.where(way > 0.0, most[inside], least[inside])
-        with np.errstate(all="ignore"):
-            shares = np.where(way == 0.0, np.inf, (ends - force[inside]) / way)
-        if inside.size and shares.min() < 1.0:
-            first = int(shares.argmin())
-            force[inside] += max(shares[first], 0.0) * way
-            force[inside[first]] = ends[first]
-            held[inside[first]] = 1 if way[first] > 0.0 else -1
-            continue
-        force, slope = goal, G @ goal + b
-        pull = held * slope - _EXACT * (abs(G) @ abs(force) + abs(b))
-        worst = int((pull * np.sqrt(scale)).argmax())
-        if pull[worst] <= 0.0:
-            return force
-        held[worst] = 0
-    raise SingularError(f"{PROBLEM} is not solved after {most_rounds(b.size)} iterations; try a smaller dt")
+    count = len(armature.data)
+
+    def text(beyond: Any, end: Any, q: Any, dt: Any, *more: Any) -> list[Any]:
+        model, rotors = armature.of(more[:count])
+        last, added = more[count:] or None, np.zeros(0)
+        if looped(model):
+            own = model.armature if rotors is None else array_of(list(rotors))
+            inertia = Bodies(model, q, own, _moved_inertias(model), dofs)
+            known = None if last is None else (last[0][dofs], last[1][dofs])
+            pushes, speeds = searched(inertia, joints, q, end, dt, known)
+            impulses = among(len(end), dofs, pushes)
+        else:
+            M = mass_matrix(armature.model(more[:count]), q)
+            impulses, speeds = searched_together(M, joints, together, q, end, dt, last)
+            if together is not None:
+                added = coupling_impulses(M, speeds - end, impulses, together)
+        some = np.sum(beyond) > 0.0
+        return [np.where(some, speeds, end), np.where(some, impulses, 0.0), np.where(some, added, 0.0)]
+
+    leads, own, dofs = list(joints), end, [joint.dof for joint in joints]
+    if together is not None:
+        leads, own = together.joints(joints), end[together.leading]
+    beyond = resisted(leads, own[[one.dof for one in leads]], q[[one.coordinate for one in leads]], dt)
+    speeds, impulses, added = _guarded(text, joints, len(leads))(beyond, end, q, dt, *armature.data, *(before or ()))
+    return speeds, impulses, added
+
+
+def with_stops_in_loops(
+    moving: Callable[..., Sequence[Any]], free: tuple[Any, Any], model: Model, joints: Sequence[Joint], q: Any, v: Any,
+    dt: Any, before: Any, given: Sequence[Any],
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """Accelerations, constraint wrenches, and the forces of stops and friction (nv,), of joints in loops, from the
+    response of all joints to forces on those that may be stopped or rub.
+
+    Args:
+        moving: (extra joint forces, q, v, dt, *given) -> accelerations and wrenches.
+        free: accelerations and wrenches without stops and friction.
+        model: the mechanism, whose numbers may be others.
+        joints: those with stops or friction.
+        q: configuration at the step's beginning (nq,).
+        v: velocity there (nv,).
+        dt: time step, s.
+        before: the forces of the previous step (nv,), if they are known.
+        given: the traced arrays that ``moving`` uses besides these.
+    """
+    dofs, at, nv = [joint.dof for joint in joints], [joint.coordinate for joint in joints], v.shape[0]
+    units, weights, last = np.eye(nv)[dofs], _weights(model, joints), [] if before is None else [before]
+    once = moving if within("stops_inlined", len(joints) * nv) else subroutine(moving)
+
+    def text(beyond: Any, a: Any, wrenches: Any, q: Any, v: Any, dt: Any, *rest: Any) -> list[Any]:
+        last, those = rest[len(given) :], rest[: len(given)]
+        response = np.stack([(once(unit, q, v, dt, *those)[0] - a)[dofs] for unit in units])
+        known = (dt * last[0][dofs], v[dofs]) if last else None
+        pushes, _ = searched(response_of(response, weights), joints, q, (v + dt * a)[dofs], dt, known)
+        extra, some = among(nv, dofs, pushes / dt), np.sum(beyond) > 0.0
+        both = zip((*once(extra, q, v, dt, *those), extra), (a, wrenches, 0.0 * v), strict=True)
+        return [np.where(some, x, y) for x, y in both]
+
+    beyond = resisted(joints, (v + dt * free[0])[dofs], q[at], dt)
+    a, wrenches, extra = _guarded(text, joints, len(joints))(beyond, *free, q, v, dt, *given, *last)
+    return a, wrenches, extra
+
+
+def in_python(
+    moving: Callable[..., Any], a: Any, model: Model, joints: Sequence[Joint], q: Any, v: Any, dt: float, before: Any
+) -> Any:
+    """The forces of stops and friction (nv,) over plain arrays; None if nothing resists a joint. ``moving`` are the
+    accelerations for rows of extra joint forces, ``before`` the forces of the previous step, or None.
+    """
+    dofs, at, end = [joint.dof for joint in joints], [joint.coordinate for joint in joints], v + dt * a
+    if not resisted(joints, end[dofs], q[at], dt).any():
+        return None
+    units = np.eye(v.size)[dofs]
+    response = response_of((moving(units) - a)[:, dofs], _weights(model, joints))
+    known = None if before is None else (dt * before[dofs], v[dofs])
+    with unsolved() as problems:
+        pushes, _ = searched(response, joints, q, end[dofs], dt, known)
+    if problems:
+        raise SingularError(f"{problems[0]}; try a smaller dt")
+    return among(v.size, dofs, pushes / dt)
+
+
+def _guarded(text: Callable[..., Any], joints: Sequence[Joint], count: int) -> Callable[..., Any]:
+    """A text as a subroutine that is skipped if its first ``count`` numbers are zero."""
+    return subroutine(text, [] if any(joint.friction for joint in joints) else [range(count)])
+
+
+def _weights(model: Model, joints: Sequence[Joint]) -> Array:
+    """About the inertias that joints move."""
+    found: Array = (_moved_inertias(model) + model.armature)[[joint.dof for joint in joints]]
+    return np.where(found > 0.0, found, 1.0)
+
+
+@kept_with_model
+def _moved_inertias(model: Model) -> Array:
+    """The inertia that each degree of freedom moves in the neutral configuration, without rotors: composite bodies."""
+    found, bodies = np.zeros(model.nv), [Inertia.zero(), *(body.inertia for body in model.bodies)]
+    for k in range(len(model.bodies), 0, -1):
+        body, start = model.bodies[k - 1], model.v_start[k - 1]
+        q = body.joint.neutral()
+        S = body.joint.subspace(q)
+        for i, row in enumerate(S.project(S.through(bodies[k]))):
+            found[start + i] = row[i]
+        bodies[body.parent] = bodies[body.parent] + (body.placement * body.joint.transform(q)).to_parent(bodies[k])
+    return found

@@ -14,7 +14,6 @@ from linkwork.simulation.integrators import Integrator
 from linkwork.simulation.machine import Machine, machine_for, stages_for
 from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.record import Record
-from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.scene import Scene
 from linkwork.simulation.stages import Asking
 from linkwork.simulation.torques import Hold, TorqueFunction
@@ -38,7 +37,6 @@ class Run:
         plant: Plant,
         parts: Mapping[str, Array],
         integrator: Integrator,
-        resistance: StictionAndStops,
         states: Record,
         steps: int,
         every: int,
@@ -46,7 +44,7 @@ class Run:
         bar: Bar | None,
         watched: ViewerLoads | None = None,
     ) -> None:
-        self.plant, self.integrator, self.resistance, self.states = plant, integrator, resistance, states
+        self.plant, self.integrator, self.states = plant, integrator, states
         self.parts, self.varying = parts, any(len(rows) > 1 for rows in parts.values())
         self.steps, self.every, self.dt, self.bar, self.watched = steps, every, dt, bar, watched
         self.t, self.v, self.interrupted = 0.0, np.zeros(0), False
@@ -121,8 +119,6 @@ class Run:
     ) -> tuple[int, Array, Array, Answer]:
         """The state that code reaches from step k, and its answer."""
         plant, source = self.plant, self.plant.source
-        if machine.leaves_stops and plant.extra is not None:
-            return k, q, v, answer
         said = source.tau if isinstance(source, Hold) else None
         k, q, v, answer, said = machine.go_on(
             k, self.every, q, v, answer._replace(extra=plant.extra), said, self.states
@@ -160,26 +156,20 @@ class Run:
 
     def _stepped(self, q: Array, v: Array, answer: Answer) -> tuple[Array, Array]:
         """The state after a step in Python."""
-        q, v = self.integrator(self.plant, self.t, q, v, answer[0], self.dt)
-        return self.resistance.clip(q) if self.resistance.any else q, v
+        q, v = self.integrator(self.plant, self.t, q, v, answer.a, self.dt)
+        return self.plant.of.within(q), v
 
     def _begun(self, happening: tuple[Array, ...]) -> Answer:
         """Accelerations, driving forces and wrenches at the beginning of a step that compiled code has begun."""
         plant = self.plant
         a, plant.tau, *rest = happening
-        plant.extra = rest.pop() if self.resistance.any else None
+        plant.extra = rest.pop() if plant.of.joints else None
         return Answer(a, plant.tau, rest[0] if rest else plant.no_wrenches)
 
     def _answer(self, k: int, q: Array, v: Array, said: Array | None = None) -> Answer:
         """Accelerations, driving forces and wrenches at step k; ``said`` are the driving forces, if already known."""
         plant, t = self.plant, self.t
-        plant.count, plant.extra = k, None
+        plant.count = k
         if self.varying:
             self._use(k)
-        tau = plant.source(k, t, q, v) if said is None else said
-        answer = plant.driven(t, q, v, tau)
-        if self.resistance.any:
-            plant.extra = self.resistance.forces(plant, t, q, v, answer, self.dt)
-            if plant.extra is not None:
-                answer = plant.driven(t, q, v, tau)
-        return answer
+        return plant.answer(t, q, v, plant.source(k, t, q, v) if said is None else said, plant.extra)

@@ -30,11 +30,11 @@ from linkwork.simulation.arguments import (
     warn_of_speed,
 )
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
+from linkwork.simulation.coupled import check_within_limits
 from linkwork.simulation.integrators import Adaptive, check_integrator, integrator_of
 from linkwork.simulation.laws import Parameters, as_law, of_law, parameters_of
 from linkwork.simulation.parts import of_one_motion, step_parts
 from linkwork.simulation.record import Record
-from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.run import Run
 from linkwork.simulation.scene import Scene
 from linkwork.simulation.step import Step
@@ -186,7 +186,6 @@ def simulate(
     )  # fmt: skip
     _check_method(step, method, constraints is None)
     _warn_of_start(step, here)
-    resistance = StictionAndStops(step, here)
     parts = step_parts(
         model, effort_limits, torque is not None, tau=tau, q_target=q_target, kp=kp, v_target=v_target, kd=kd,
         damping=damping, friction=friction, springs=switch("springs", springs),
@@ -205,7 +204,7 @@ def simulate(
     bar = _bar(model, steps, progress)
     states = Record(model, steps, every, recorded, length)
     moved_by = Adaptive(model, solver, *tolerances) if integrator == "adaptive" else integrator_of(step)
-    run = Run(plant, parts, moved_by, resistance, states, steps, every, length, bar, watched)
+    run = Run(plant, parts, moved_by, states, steps, every, length, bar, watched)
     plain = method == "articulated_body" and integrator != "adaptive"
     with _ending(run), stepping():
         if plain and isinstance(load, NoneType | CompiledFunction):
@@ -245,12 +244,14 @@ def _check_method(step: Step, method: Any, by_default: bool) -> None:
 
 
 def _warn_of_start(step: Step, q: Array) -> None:
-    """Warn if the first state violates constraints, or if shapes overlap deeply in it."""
+    """An error if the first state is beyond limits; warn if it violates constraints, or if shapes overlap deeply."""
     if step.contacts is not None:
         warn_of_depth(step.model, q[None], step.contacts)
     if step.constraints:
         soft = step.contacts is not None
         warn_of_errors(step.model, q[None], step.constraints, None if soft else step.stabilisation)
+    if step.stops:
+        check_within_limits(step.model, q[None], step.constraints)
 
 
 def _bound(law: CompiledFunction, own: Sequence[Array]) -> Callable[..., Any]:

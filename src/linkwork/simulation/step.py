@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwork.algorithms import STEP_PARTS
-from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.subroutine import subroutine
+from linkwork.dynamics.arguments import Array
 from linkwork.engine.code import fingerprint
 from linkwork.engine.plans import looped
 from linkwork.late import LateFunction
@@ -24,10 +25,10 @@ from linkwork.model.all_contacts import Contacts
 from linkwork.model.constraints import Constraint
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
-from linkwork.simulation.coupled import Together, moving_together, with_leaders
+from linkwork.simulation.coupled import Together, limits_of, moving_together
 from linkwork.simulation.integrators import integrator_of
 from linkwork.simulation.plant import Answer, Plant
-from linkwork.simulation.stops import Joint, within_limits
+from linkwork.simulation.stops import Joint
 
 if TYPE_CHECKING:
     from linkwork.dynamics.contact.law import Touching
@@ -84,20 +85,25 @@ class Step:
         found: Touching = touching(self.model, self.contacts, True, self.rough, self.constraints)
         return found
 
-    @property
+    @cached_property
     def together(self) -> Together | None:
         """The couplings, if there are no other constraints."""
         return moving_together(self.model, self.constraints)
 
-    @property
+    @cached_property
     def stops(self) -> bool:
         """Whether joints stop at their limits."""
         return any(isfinite(joint.lower) or isfinite(joint.upper) for joint in self.joints)
 
+    @cached_property
+    def limits(self) -> tuple[list[int], Array, Array]:
+        """The coordinates that have limits, and these."""
+        return limits_of(self.joints, self.together)
+
     @property
     def in_loops(self) -> bool:
-        """Whether joints with stops or stiction are part of loops, not just coupled."""
-        return bool(self.joints and self.constraints) and self.together is None
+        """Whether joints with stops or stiction are part of loops, not just coupled in straight code."""
+        return bool(self.joints and self.constraints) and (self.together is None or looped(self.model))
 
     @property
     def functions(self) -> list[CompiledFunction]:
@@ -146,9 +152,16 @@ class Step:
     def integrated(self, plant: Plant, t: Any, q: Any, v: Any, a: Any, dt: Any) -> tuple[Any, Any]:
         """The state dt later, within the position limits if these are applied."""
         q, v = integrator_of(self)(plant, t, q, v, a, dt)
-        if self.joints:
-            q = array_of(within_limits(numbers(q).tolist(), with_leaders(self.joints, self.together)))
-        return q, v
+        return self.within(q), v
+
+    def within(self, q: Any) -> Any:
+        """A configuration, with joints that rounding carried beyond a limit put back to it."""
+        if not self.stops:
+            return q
+        at, lower, upper = self.limits
+        q = q.copy()
+        q[at] = np.clip(q[at], lower, upper)
+        return q
 
     def answer(self, q: Any, v: Any, sums: Any, dt: Any, **inputs: Any) -> tuple[Any, Any, Any]:
         """Accelerations over the step, the driving forces, and the wrenches of the constraints."""

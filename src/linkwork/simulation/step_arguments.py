@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import Array, choice, not_negative, once, positive, switch
-from linkwork.engine.plans.costs import looped, most
 from linkwork.errors import ArgumentError
 from linkwork.model.all_contacts import as_contacts
 from linkwork.model.constraints import as_constraints
@@ -79,12 +78,3 @@ def _stiction(model: Model, friction: bool | ArrayLike, smoothed: bool, integrat
             f"{most.shape}; friction_law='smoothed' takes one for each"
         )
     return most
-
-
-def check_small(step: Step) -> None:
-    """An error if the mechanism has too many bodies for stops and stiction in code."""
-    if step.joints and looped(step.model):
-        raise ArgumentError(
-            f"a rollout takes joint_limits and friction_law='stiction' for up to {most('straight')} bodies; model "
-            f"{step.model.name!r} has {len(step.model.bodies)}. lw.simulate takes any number"
-        )

@@ -9,7 +9,7 @@ Each experiment is a package with ``parts`` (of its data, which JSON can hold), 
     steps, longest_path, schedule   parallelism: sequential steps, dependent operations, processors
     truth, rounding                 50 digits, and errors against them
     pictures, tables, markdown      figures, and tables on the console and on pages
-    operational_inertia, virtual_work, closed_chains, constraint_force
+    operational_inertia, virtual_work, closed_chains, constraint_force, accuracy
                                     the experiments
 """
 
@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from rich.console import Console
 
-from linkwork_lab.reproduce import closed_chains, constraint_force, operational_inertia, virtual_work
+from linkwork_lab.reproduce import accuracy, closed_chains, constraint_force, operational_inertia, virtual_work
 from linkwork_lab.reproduce.parts import Parts
 
 
@@ -42,6 +42,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "operational-inertia": operational_inertia,
     "constraint-force": constraint_force,
     "closed-chains": closed_chains,
+    "accuracy": accuracy,
 }
 """The experiments by their names on the command line."""
 

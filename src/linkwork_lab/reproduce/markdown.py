@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 METHODS = {
@@ -15,6 +15,9 @@ METHODS = {
     "articulated_body": "articulated body",
     "virtual_work": "virtual work",
     "constraint_force": "constraint force",
+    "assembly": "assembly",
+    "composite_body": "composite body",
+    "unit_vector": "unit vector",
 }
 """The names of methods on pages."""
 
@@ -39,24 +42,35 @@ IDLE = 0.5
 
 
 def measured_on(data: Mapping[str, Any]) -> str:
-    """The machine, and the commits and conditions of times and errors."""
-    machine, runs = data["machine"], dict[tuple[Any, ...], list[str]]()
+    """The machine, the commit and the load of times and errors."""
+    runs: dict[str, list[str]] = {}
     for place, stamp in data["stamps"].items():
-        runs.setdefault((stamp["commit"], stamp["when"][:10], stamp["load"]), []).append(place)
-    told = "; ".join(
-        f"commit {commit}, {day}, {_state(load)}" + (f": {', '.join(places)}" if len(runs) > 1 else "")
-        for (commit, day, load), places in runs.items()
-    )
+        runs.setdefault(_run(stamp), []).append(place)
+    told = [
+        run + (f" ({', '.join(_groups(places, data['stamps']))})" if len(runs) > 1 else "")
+        for run, places in runs.items()
+    ]
+    busy = load_of(data) > IDLE
     return (
-        f"Times and errors were measured on {machine['cores']} cores of {machine['cpu']} ({machine['lanes']} lanes); "
-        f"{told}. Counts are exact, and those of the code: a test computes them again. The data are in docs/data."
+        f"Times and errors were measured on {'; '.join(told)}. "
+        + ("Under such a load times may be off by half. " if busy else "The machine was otherwise idle. ")
+        + "Counts are exact, and those of the code: a test counts again. The data are in docs/data."
     )
 
 
-def _state(load: float | None) -> str:
-    if load is not None and load <= IDLE:
-        return f"the machine otherwise idle (load {load})"
-    return f"under a load of {load} before, so that times may be off by half"
+def _groups(places: Sequence[str], every: Iterable[str]) -> list[str]:
+    """Places, those of a whole group by its name."""
+    groups: dict[str, list[str]] = {}
+    for place in every:
+        groups.setdefault(place.split("/")[0], []).append(place)
+    return [*dict.fromkeys(p.split("/")[0] if {*groups[p.split("/")[0]]} <= {*places} else p for p in places)]
+
+
+def _run(stamp: Mapping[str, Any]) -> str:
+    return (
+        f"{stamp['cores']} cores of {stamp['cpu']}, {stamp['lanes']} lanes, load {stamp['load']} before, "
+        f"commit {stamp['commit']}, {stamp['when'][:10]}"
+    )
 
 
 def load_of(data: Mapping[str, Any]) -> float:

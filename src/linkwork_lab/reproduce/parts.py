@@ -1,7 +1,7 @@
 """The data of an experiment in parts, by their places: each can be measured again while the others are kept.
 
 Counts are the same on every machine, so a test computes them again, and pages cannot have others. Times and errors are
-stamped with the commit that they were measured on, the day, and the load of the machine before.
+stamped with the commit that they were measured on, the day, the machine and its load before.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from linkwork_lab.bench.machine import conditions
 
 COUNTS = "counts"
 """The name of all parts that are exact."""
+OF_MACHINE = ("cpu", "cores", "lanes", "load")
+"""What a stamp tells of the machine."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def measure(
         if not any(_is(place, part, name) for place, part in parts.items()):
             raise ArgumentError(f"there is no part {name!r}; there are {COUNTS}, {', '.join(parts)}")
     now = conditions(settings)
-    stamp = {"when": now["when"], "commit": now["commit"], "load": now["machine"]["load"]}
+    stamp = {"when": now["when"], "commit": now["commit"], **{name: now["machine"][name] for name in OF_MACHINE}}
     data = dict(kept or now)
     if not all(part.exact for part in chosen.values()):
         data |= now

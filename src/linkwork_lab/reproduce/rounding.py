@@ -5,7 +5,7 @@ The error is max |q̈ - q̈₅₀| / max |q̈₅₀|, the worst of a few states.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,8 @@ Array = NDArray[np.float64]
 Say = Callable[[str], None]
 Method = Callable[[Array, Array, Array], Array]
 """q̈ of one state from q, v and τ."""
+State = tuple[Array, Array, Array]
+"""q, v and τ."""
 
 HINGES = [Revolute("z"), Revolute("y")]
 """The joints of a chain that leaves the plane."""
@@ -68,28 +70,32 @@ def errors(
     for place, value in enumerate(values):
         say(f"rounding: {case.label}, {value:g}")
         model = case.make(value)
-        worst = _worst(case, model, methods(model), min(states, max(1, _BODIES // len(model.bodies))))
-        for method, error in worst.items():
+        count = min(states, max(1, _BODIES // len(model.bodies)))
+        for method, error in worst(model, methods(model), _states(case, model, count)).items():
             found.setdefault(method, [None] * len(values))[place] = error
     return {"label": case.label, "axis": case.axis, "values": list(values), "errors": found}
 
 
-def _worst(case: Case, model: Model, methods: Mapping[str, Method], states: int) -> dict[str, float | None]:
+def _states(case: Case, model: Model, count: int) -> Iterator[State]:
     rng = np.random.default_rng(0)
-    worst: dict[str, float] = dict.fromkeys(methods, 0.0)
-    for _ in range(states):
+    for _ in range(count):
         q, v = random_state(model, rng)
         tau = rng.normal(size=model.nv)
         if case.angles is not None:
             q = rng.uniform(-case.angles, case.angles, model.nq)
-        if not case.moving:
-            v = np.zeros(model.nv)
+        yield q, v if case.moving else np.zeros(model.nv), tau
+
+
+def worst(model: Model, methods: Mapping[str, Method], states: Iterable[State]) -> dict[str, float | None]:
+    """The worst error of each method; None where a result is not finite."""
+    found: dict[str, float] = dict.fromkeys(methods, 0.0)
+    for q, v, tau in states:
         (truth,) = exact(ALGORITHMS["articulated_body"], model, [q, v, tau, None])
         for name, method in methods.items():
             result = method(q, v, tau)
             error = relative_error(result.tolist(), truth) if np.isfinite(result).all() else np.inf
-            worst[name] = max(worst[name], error)
-    return {name: error if np.isfinite(error) else None for name, error in worst.items()}
+            found[name] = max(found[name], error)
+    return {name: error if np.isfinite(error) else None for name, error in found.items()}
 
 
 def interpreted(algorithm: Algorithm, model: Model) -> Method:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwork import MissingExtraError, Model
+from linkwork import Frame, MissingExtraError, Model
 from linkwork.algorithms import Algorithm
 from linkwork.inside import evaluate
 
@@ -19,11 +19,13 @@ DIGITS = 50
 Array = NDArray[np.float64]
 
 
-def exact(algorithm: Algorithm, model: Model, arguments: Sequence[Array | None]) -> list[list[Any]]:
+def exact(
+    algorithm: Algorithm, model: Model, arguments: Sequence[Array | None], frames: Sequence[Frame] = ()
+) -> list[list[Any]]:
     """The results for one state, as numbers of 50 digits; None stands for no external forces."""
     number = _context().mpf
     given = [None if array is None else [number(x) for x in array.tolist()] for array in arguments]
-    return evaluate(algorithm, model, given)
+    return evaluate(algorithm, model, given, frames)
 
 
 def relative_error(numbers: Sequence[float], truth: Sequence[Any]) -> float:

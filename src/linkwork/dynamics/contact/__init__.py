@@ -6,10 +6,11 @@ In: a model, its contacts (``model.contacts``), a state. Out: accelerations and 
     law                     the compiled functions of a model with contacts, kept with it
     text                    their text, with rows over the accelerations of joints or the motions of frames:
     by_joints, by_bodies
-    welds                   the rotation of frames that are held together
     masses                  effective inverse masses in the reference configuration
     collision, boxes        points, distances and normals
     meeting, kept           points of contacts, and the rows of those that touch
+    bonds, welds            the rows of constraints; the rotation of welds
+    joint_rows              the rows of limits and dry friction
     softness                each row's reference acceleration and regularisation
     drag                    of a medium
     costs, line             cost functions of rows, and their search along a line

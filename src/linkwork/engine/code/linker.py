@@ -120,11 +120,16 @@ class Object:
         sizes = self.sections["size"][symbols["section"][inside]]
         ends = np.minimum(symbols["value"][inside], 2**63) + np.minimum(symbols["size"][inside], 2**63 - 1)
         _require(((symbols["section"][inside] == 0) | (ends <= sizes)).all())
-        return symbols, self._name(self.sections["link"][which], symbols["name"])
+        names = self._name(self.sections["link"][which], symbols["name"])
+        foreign = [k for k in range(1, len(symbols)) if symbols["section"][k] == 0]
+        _require(len(symbols) and not symbols[:1].tobytes().strip(b"\0"))
+        _require(all(names[k] and symbols["info"][k] >> 4 for k in foreign))
+        return symbols, names
 
     def _relocations(self, which: int) -> Any:
         section, found = self.sections[which], self.part(which, _RELOCATION)
         _require(section["link"] in self.tables and section["info"] < len(self.sections))
+        _require(not len(found) or self.sections["type"][section["info"]] not in _EMPTY)
         size = int(self.sections["size"][section["info"]])
         _require((found["offset"] <= size - 4).all() and (found["symbol"] < len(self.symbols)).all())
         meant, present = self.symbols["section"][found["symbol"]], self.sections["flags"] & _IN_MEMORY > 0
@@ -157,10 +162,11 @@ def linked(image: bytes, needed: Mapping[str, int], names: Sequence[str]) -> Lin
         Damaged: if the object cannot be linked by anyone.
         OSError: if the system gives no memory for it.
     """
+    _require(not usable() or (image.startswith(_ELF) and image[16:].startswith(_HERE)))
     if not image.startswith(_ELF):
         return None
     parts = Object(image)
-    if not usable() or not image[16:].startswith(_HERE):
+    if not usable():
         return None
     parts.check_targets()
     if not parts.tables or not parts.is_simple:

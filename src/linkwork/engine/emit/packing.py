@@ -6,31 +6,19 @@ from collections.abc import Sequence
 
 from linkwork.engine.emit import streaming
 from linkwork.engine.emit.call_frame import Interface, listed
-from linkwork.engine.emit.repeating import any_lane
-from linkwork.engine.emit.sparing import Spared, all_these, chosen, first_of, symbols, usual, usual_numbers
 from linkwork.engine.emit.streaming import Target, transposed
 from linkwork.engine.emit.writer import (
     SUMS,
-    Value,
     Writer,
     constant,
-    largest_square,
     past,
     sweep,
     vector,
     zero,
 )
 
-_FEW, _AT_ONCE = 4, 2
-"""Blocks of numbers, of as many as there are lanes, up to which packing is unrolled; and those that an iteration of its
-loop packs.
-"""
-_MOSTLY = 0.6
-"""The fraction of usual numbers in an argument from which on its rows are checked before they are packed."""
 TOO_LARGE = 8
 """The bit of a status that says that a number of an argument is larger than its interface allows."""
-_UNROLLED = 32
-"""Numbers up to which the search for the largest has no loop."""
 _WIDE = 8
 """Numbers that are checked for finiteness together."""
 
@@ -110,10 +98,8 @@ def tiles(w: Writer, interface: Interface, lanes: int) -> list[str]:
     return found
 
 
-def batch(interface: Interface, lanes: int, rows: bool = False, spared: Sequence[Spared] = ()) -> str:
-    """The function ``batch``, for a kernel that leaves its results in tiles, or one that writes ``rows``, with possible
-    variants that are ``spared`` some numbers.
-    """
+def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
+    """The function ``batch``, for a kernel that leaves its results in tiles, or one that writes ``rows``."""
     w, given = Writer(), len(interface.arguments)
     interface.batch.read(w)
     places = tiles(w, interface, lanes)
@@ -123,151 +109,41 @@ def batch(interface: Interface, lanes: int, rows: bool = False, spared: Sequence
         left = w.sub("%states", tile.counter)
         full = w.compare("sge", left, lanes)
         valid = w.either(full, "i64", lanes, left)
-        fine, sparing = _packed(w, interface, lanes, tile.counter, valid, places, spared)
+        fine = _packed(w, interface, tile.counter, valid, places)
         targets = []
         for name, count in results:
             begin = w.load(interface.batch.pointer(w, "%words", name), "i64")
             targets.append(streaming.target(w, f"%{name}", begin, tile.counter, count, w.all_of([full, streamed])))
         if rows:
-            good = _run_rows(w, interface, places, targets, full, valid, sparing, symbols("kernel", spared))
+            good = [_run_rows(w, interface, places, targets, full, valid)]
         else:
             w.do(f"call void @kernel({interface.kernel_call(places)})")
             good = []
             for (_, count), place, target in zip(results, places[given:], targets, strict=True):
-                past = f"call i1 @stream(ptr {place}, ptr {target.pointer}, i64 {count}, i64 {target.address})"
+                beyond = f"call i1 @stream(ptr {place}, ptr {target.pointer}, i64 {count}, i64 {target.address})"
                 usual = f"call i1 @unpack(ptr {place}, ptr {target.pointer}, i64 {count}, i64 {valid}, i64 {count})"
-                good.append(w.one_of(target.streamed, "i1", past, usual))
-        bad_in = w.let(f"or i64 {w.either(w.all_of(fine), 'i64', 0, 1)}, {_past_in_tile(w, interface, places, lanes)}")
+                good.append(w.one_of(target.streamed, "i1", beyond, usual))
+        bad_in = w.let(f"or i64 {w.either(w.all_of(fine), 'i64', 0, 1)}, {past_in(w, interface, places, lanes)}")
         bad_out = w.either(w.all_of(good), "i64", 0, 2)
         bad = w.let(f"or i64 {bad_in}, {bad_out}")
         tile.carry(w.let(f"or i64 {tile.carried[0]}, {bad}"))
     with w.when(streamed):
         w.do("fence seq_cst")  # non-temporal stores are visible when others look
     w.do(f"ret i64 {tile.carried[0]}")
-    own = w.function("i64 @batch(ptr nocapture %words)")
-    return own if rows else "\n".join([streaming.stream(lanes), own])
+    parts = [past(_WIDE), w.function("i64 @batch(ptr nocapture %words)")]
+    return "\n".join(parts if rows else [streaming.stream(lanes), *parts])
 
 
-def _past_in_tile(w: Writer, interface: Interface, places: Sequence[str], lanes: int) -> str:
-    """A bit of the status if a number in a tile is too large."""
-    kind, status = vector(lanes), "0"
-    for k, most in interface.most:
-        count, largest = interface.arguments[k], [zero(lanes)] * SUMS
-        if isinstance(count, int) and count <= _UNROLLED:
-            for n in range(count):
-                number = w.load(w.at(places[k], n * lanes), kind, 8 * lanes)
-                largest[n % SUMS] = largest_square(w, number, largest[n % SUMS], lanes)
-        else:
-            with w.loop(0, interface.counts[k], 1, [(kind, zero(lanes))]) as one:
-                number = w.load(w.at(places[k], w.mul(one.counter, lanes)), kind, 8 * lanes)
-                one.carry(largest_square(w, number, one.carried[0], lanes))
-            largest = one.carried
-        for each in largest:
-            beyond = w.let(f"fcmp ogt {kind} {each}, {constant(most * most, lanes)}")
-            status = w.either(any_lane(w, beyond, lanes), "i64", TOO_LARGE, status)
-    return status
-
-
-def _packed(
-    w: Writer,
-    interface: Interface,
-    lanes: int,
-    first: str,
-    valid: str,
-    places: Sequence[str],
-    spared: Sequence[Spared],
-) -> tuple[list[str], list[str]]:
-    """Packs the arguments of a tile whose first state is given; whether all are finite, and whether each of the
-    variants that are spared some numbers is the one to run.
-
-    If most numbers of an argument are usual ones, its rows are checked first, and only the others packed if the variant
-    that runs needs no more; otherwise it is packed and checked in the tile.
-    """
-    fine, sums, own, usuals, sparing = [], [zero(lanes)] * SUMS, usual_numbers(spared), dict[str, str](), list[str]()
-    states = _states(w, lanes, valid)
-    counts = dict(zip(interface.argument_names, interface.arguments, strict=True))
-    mostly = [name for name in own if len(own[name]) > _MOSTLY * int(counts[name])]
-    for name in (*(name for name in counts if name not in mostly), *mostly):
-        count, place, stride = counts[name], places[interface.argument_names.index(name)], f"%{name}_stride"
-        source, for_all = w.at(f"%{name}", w.mul(first, stride)), w.compare("eq", stride, 0)
+def _packed(w: Writer, interface: Interface, first: str, valid: str, places: Sequence[str]) -> list[str]:
+    """Packs the arguments of a tile whose first state is given; whether all are finite."""
+    fine = []
+    for name, count, place in zip(interface.argument_names, interface.counts, places, strict=False):
+        stride = f"%{name}_stride"
+        for_all = w.compare("eq", stride, 0)
         once = w.all_of([for_all, w.compare("ne", first, 0)])  # one row for all stays where it is
-        if not isinstance(count, int):
-            new = w.either(once, "i64", 0, f"%{count}")
-            given = f"ptr {source}, i64 {stride}, i64 {valid}, i64 {new}, ptr {place}"
-            fine.append(w.let(f"call i1 @pack({given})"))
-            continue
-        rows = [w.at(source, w.mul(state, stride)) for state in states]
-        if name in mostly:
-            few = "false"
-            usuals[name] = usual(w, name, rows, count)
-            if name == mostly[-1]:
-                sparing = chosen(w, spared, usuals)
-                few = _needs_few(w, name, sparing, spared, for_all)
-                once = w.let(f"or i1 {once}, {few}")
-        sums = _pack_numbers(w, lanes, rows, count, place, once, sums)
-        if name in mostly:
-            sums = _pack_others(w, lanes, rows, [k for k in range(count) if k not in own[name]], place, few, sums)
-        elif name in own:
-            usuals[name] = all_these(w, {place: own[name]}, lanes)
-    return [*fine, w.is_finite(w.total(sums, vector(lanes)), lanes)], sparing or chosen(w, spared, usuals)
-
-
-def _needs_few(w: Writer, name: str, sparing: Sequence[str], spared: Sequence[Spared], for_all: str) -> str:
-    """Whether the variant that runs needs only the unusual numbers of an argument."""
-    few = "false"
-    for runs, kernel in zip(sparing, spared, strict=True):
-        if name in kernel.often:
-            few = w.either(runs, "i1", w.let(f"xor i1 {for_all}, true"), few)
-    return few
-
-
-def _pack_others(
-    w: Writer, lanes: int, rows: Sequence[str], numbers: Sequence[int], place: str, wanted: str, sums: Sequence[str]
-) -> list[str]:
-    """Single numbers of each row into a tile, if they are ``wanted``; the sums that watch them."""
-    with w.loop(0, w.either(wanted, "i64", 1, 0), 1, [(vector(lanes), total) for total in sums]) as once:
-        found = once.carried
-        columns = [w.vector([w.load(w.at(row, k)) for row in rows]) for k in numbers]
-        for k, column in zip(numbers, columns, strict=True):
-            w.store(column, w.at(place, k * lanes), vector(lanes), 8 * lanes)
-        once.carry(*w.watch_all(found, columns, lanes))
-    return once.carried
-
-
-def _pack_numbers(
-    w: Writer, lanes: int, rows: Sequence[str], count: int, place: str, once: str, sums: Sequence[str]
-) -> list[str]:
-    """So many numbers of each row into a tile, in blocks of as many as there are lanes, the last of which may overlap
-    the one before; the sums that watch them.
-    """
-    found, step = list(sums), _AT_ONCE * lanes
-    looped = count // step * step if count > _FEW * lanes else 0
-    if looped:
-        with w.loop(0, w.either(once, "i64", 0, looped), step, [(vector(lanes), total) for total in found]) as block:
-            carried = block.carried
-            for k in range(0, step, lanes):
-                carried = _pack_block(w, lanes, rows, w.add(block.counter, k), place, carried)
-            block.carry(*carried)
-        found = block.carried
-    for start in range(looped, count, lanes) if count >= lanes else ():
-        half = lanes // 2 if count - start <= lanes // 2 else None
-        found = _pack_block(w, lanes, rows, min(start, count - (half or lanes)), place, found, half)
-    for k in range(count) if count < lanes else ():
-        column = w.vector([w.load(w.at(row, k)) for row in rows])
-        w.store(column, w.at(place, k * lanes), vector(lanes), 8 * lanes)
-        found = w.watch_all(found, [column], lanes)
-    return found
-
-
-def _pack_block(
-    w: Writer, lanes: int, rows: Sequence[str], start: Value, place: str, sums: Sequence[str], count: int | None = None
-) -> list[str]:
-    """As many numbers as there are lanes, or half as many; the sums that watch them."""
-    columns = w.columns([w.at(row, start) for row in rows], count)
-    first = w.at(place, w.mul(start, lanes))
-    for k, column in enumerate(columns):
-        w.store(column, w.at(first, k * lanes), vector(lanes), 8 * lanes)
-    return w.watch_all(sums, columns, lanes)
+        source, new = w.at(f"%{name}", w.mul(first, stride)), w.either(once, "i64", 0, count)
+        fine.append(w.let(f"call i1 @pack(ptr {source}, i64 {stride}, i64 {valid}, i64 {new}, ptr {place})"))
+    return fine
 
 
 def _states(w: Writer, lanes: int, valid: str) -> list[str]:
@@ -294,18 +170,19 @@ def rows_in_place(interface: Interface, zeroed: bool) -> str:
         w.do(f"call void @kernel({interface.kernel_call(rows)})")
         good = [w.let(f"call i1 @settle(ptr {row}, i64 {count})") for row, count in arrays[given:]]
         bad = w.let(f"or i64 {w.either(w.all_of(fine), 'i64', 0, 1)}, {w.either(w.all_of(good), 'i64', 0, 2)}")
-        bad = w.let(f"or i64 {bad}, {past_in_row(w, interface, rows)}")
+        bad = w.let(f"or i64 {bad}, {past_in(w, interface, rows)}")
         state.carry(w.let(f"or i64 {state.carried[0]}, {bad}"))
     w.do(f"ret i64 {state.carried[0]}")
-    sweeps = [sweep("finite", _WIDE), sweep("settle", _WIDE, unsigned_zeros=True), past()]
+    sweeps = [sweep("finite", _WIDE), sweep("settle", _WIDE, unsigned_zeros=True), past(_WIDE)]
     return "\n".join([*sweeps, w.function("i64 @batch(ptr nocapture %words)")])
 
 
-def past_in_row(w: Writer, interface: Interface, rows: Sequence[str]) -> str:
-    """A bit of the status if a number of one state is too large."""
+def past_in(w: Writer, interface: Interface, arrays: Sequence[str], lanes: int = 1) -> str:
+    """A bit of the status if a number of one state, or of a tile of so many, is too large."""
     status = "0"
     for k, most in interface.most:
-        given = f"ptr {rows[k]}, i64 {interface.counts[k]}, double {constant(most * most, 1)}"
+        count = w.mul(interface.counts[k], lanes)
+        given = f"ptr {arrays[k]}, i64 {count}, double {constant(most * most, 1)}"
         status = w.either(w.let(f"call i1 @past({given})"), "i64", TOO_LARGE, status)
     return status
 
@@ -317,11 +194,9 @@ def _run_rows(
     targets: Sequence[Target],
     full: str,
     valid: str,
-    sparing: Sequence[str],
-    kernels: Sequence[str],
-) -> list[str]:
+) -> str:
     """Calls a kernel that writes rows: into the caller's array, or into the tile's buffer if the batch ends within the
-    tile, or if they bypass the caches from there. Of several variants it is the selected one, or the last.
+    tile, or if they bypass the caches from there.
     """
     given = len(interface.arguments)
     rows, parts = [], []
@@ -329,14 +204,13 @@ def _run_rows(
         there = w.all_of([full, w.let(f"xor i1 {target.streamed}, true")])
         rows.append(w.either(there, "ptr", target.pointer, place))
         parts.append((place, target, w.mul(valid, count)))
-    call = f"({interface.kernel_call([*places[:given], *rows])})"
-    good = first_of(w, "i1", sparing, [f"call i1 @{kernel}{call}" for kernel in kernels])
+    good = w.let(f"call i1 @kernel({interface.kernel_call([*places[:given], *rows])})")
     for place, target, count in parts:
         with w.when(target.streamed):
             copied = f"ptr {place}, ptr {target.pointer}, i64 {count}, i64 {target.address}"
             w.do(f"call void @copy_lines({copied})")
         w.do(f"call void @copy(ptr {place}, ptr {target.pointer}, i64 {w.either(full, 'i64', 0, count)})")
-    return [good]
+    return good
 
 
 def compile_time_integers(numbers: Sequence[int]) -> str:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kernel import Kernel
-from linkwork.engine.emit.packing import batch
-from linkwork.engine.emit.sparing import Spared, symbols, usual_numbers, usual_table
+from linkwork.engine.emit.packing import batch, pack
+from linkwork.engine.emit.sparing import Spared, choice, symbols
 from linkwork.engine.emit.streaming import copy_lines
 from linkwork.engine.emit.writer import Writer, constant, declarations
 from linkwork.engine.ir.program import Operand, Program
@@ -119,9 +119,9 @@ def module(program: Program, interface: Interface, lanes: int, spared: Sequence[
     kinds = zip((*(each.program for each in spared), program), symbols("kernel", spared), strict=True)
     kernels = [RowKernel(each, interface, lanes, symbol) for each, symbol in kinds]
     parts = [kernel.text() for kernel in kernels]
-    counts = dict(zip(interface.argument_names, interface.arguments, strict=True))
-    parts += [usual_table(name, int(counts[name]), own, lanes) for name, own in usual_numbers(spared).items()]
-    parts += [_copy(), copy_lines(), batch(interface, lanes, rows=True, spared=spared), _declarations(lanes)]
+    if spared:
+        parts.append(choice("kernel", interface.kernel, RowKernel.returns, spared, lanes))
+    parts += [pack(lanes), _copy(), copy_lines(), batch(interface, lanes, rows=True), _declarations(lanes)]
     return "\n".join([*(table for kernel in kernels for table in kernel.tables), *parts])
 
 

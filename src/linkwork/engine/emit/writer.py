@@ -216,17 +216,16 @@ class Writer:
             found = self.let(text, name if lane == last else None)
         return found
 
-    def columns(self, rows: Sequence[str], count: int | None = None) -> list[str]:
-        """As many numbers of each of as many rows, or half as many (``count``), from these pointers on, as columns.
-        Halves of two rows are loaded into one vector: that uses none of the few shuffle units.
+    def columns(self, rows: Sequence[str]) -> list[str]:
+        """As many numbers of each of as many rows, from these pointers on, as columns. Halves of two rows are loaded
+        into one vector: that uses none of the few shuffle units.
         """
         lanes, half = len(rows), len(rows) // 2
         if half < 2:
-            numbers = [self.load(row, vector(lanes if count is None else count)) for row in rows]
-            return self.transpose(numbers) if count is None else [self.vector(numbers)]
+            return self.transpose([self.load(row, vector(lanes)) for row in rows])
         kind, joined = vector(half), ", ".join(f"i32 {k}" for k in range(lanes))
         halves = []
-        for offset in (0, half) if count is None else (0,):
+        for offset in (0, half):
             parts = [self.load(self.at(row, offset), kind) for row in rows]
             for a, b in zip(parts[:half], parts[half:], strict=True):
                 halves.append(self.let(f"shufflevector {kind} {a}, {kind} {b}, <{lanes} x i32> <{joined}>"))
@@ -319,22 +318,25 @@ def sweep(name: str, lanes: int, unsigned_zeros: bool = False) -> str:
     return w.function(f"internal i1 @{name}(ptr nocapture %numbers, i64 %count)")
 
 
-def largest_square(w: Writer, value: str, largest: str, lanes: int) -> str:
-    """The larger of a square and the largest so far, in each lane."""
-    kind, chosen = vector(lanes), "i1" if lanes == 1 else f"<{lanes} x i1>"
-    square = w.let(f"fmul {kind} {value}, {value}")
-    higher = w.let(f"fcmp ogt {kind} {square}, {largest}")
-    return w.let(f"select {chosen} {higher}, {kind} {square}, {kind} {largest}")
-
-
-def past() -> str:
+def past(lanes: int) -> str:
     """i1 past(numbers, count, most): whether a square of so many numbers is larger than the most."""
-    w = Writer()
-    with w.loop(0, "%count", 1, [("i1", "false")]) as one:
-        number = w.load(w.at("%numbers", one.counter))
-        larger = w.let(f"fcmp ogt double {w.let(f'fmul double {number}, {number}')}, %most")
-        one.carry(w.let(f"or i1 {one.carried[0]}, {larger}"))
-    w.do(f"ret i1 {one.carried[0]}")
+    w, bits = Writer(), "i1" if lanes == 1 else f"<{lanes} x i1>"
+
+    def look(index: str, found: str, width: int) -> str:
+        kind, value = vector(width), w.load(w.at("%numbers", index), vector(width))
+        square = w.let(f"fmul {kind} {value}, {value}")
+        most = "%most" if width == 1 else limit
+        larger = w.let(f"fcmp ogt {kind} {square}, {most}")
+        return w.let(f"or {bits if width > 1 else 'i1'} {found}, {larger}")
+
+    limit = w.vector(["%most"] * lanes)
+    whole = w.let(f"and i64 %count, {-lanes}")
+    with w.loop(0, whole, lanes, [(bits, "zeroinitializer")]) as many:
+        many.carry(look(many.counter, many.carried[0], lanes))
+    with w.loop(whole, "%count", 1, [("i1", "false")]) as one:
+        one.carry(look(one.counter, one.carried[0], 1))
+    some = w.compare("ne", w.let(f"bitcast {bits} {many.carried[0]} to i{lanes}"), 0, f"i{lanes}")
+    w.do(f"ret i1 {w.let(f'or i1 {some}, {one.carried[0]}')}")
     return w.function("internal i1 @past(ptr nocapture %numbers, i64 %count, double %most)")
 
 

@@ -12,5 +12,4 @@ order suited to machine code.
     lists           items of lists on the lanes of one state
     layout          fields that loops use together lie side by side
     evaluator       defines the code by running it
-    verifier        checks that it is well formed
 """

@@ -45,28 +45,38 @@ def run(
     states last. ``kept`` are rows of the program around this one.
     """
     with np.errstate(all="ignore"):
-        _Run(program, arrays, sizes or {}, {} if kept is None else kept).block(program.root)
+        Run(program, arrays, sizes, kept).block(program.root)
 
 
-class _Run:
+class Run:
+    """A run of a program, instruction by instruction: their ``values`` so far."""
+
     def __init__(
-        self, program: Program, arrays: Mapping[str, MutableSequence[Any]], sizes: Mapping[str, int], kept: Kept
+        self,
+        program: Program,
+        arrays: Mapping[str, MutableSequence[Any]],
+        sizes: Mapping[str, int] | None = None,
+        kept: Kept | None = None,
     ) -> None:
-        self.program, self.arrays, self.sizes, self.kept = program, arrays, sizes, kept
+        self.program, self.arrays, self.sizes = program, arrays, sizes or {}
+        self.kept: Kept = {} if kept is None else kept
         self.values: dict[int, Any] = {}
 
     def block(self, block: Block) -> None:
         for n in block.order:
-            operation = self.program.operations[n]
-            operands = [self.value(x) for x in self.program.operands[n]]
-            if operation in WITH_PROGRAM:
-                self.values[n] = WITH_PROGRAM[operation](self.program.details[n], operands, self.kept)
-            elif operation not in ARITHMETIC:
-                self.values[n] = _OTHER[operation](self, n, operands)
-            elif self.program.widths[n] > 1:
-                self.values[n] = tuple(map(ARITHMETIC[operation], *operands))
-            else:
-                self.values[n] = ARITHMETIC[operation](*operands)
+            self.instruction(n)
+
+    def instruction(self, n: int) -> None:
+        operation = self.program.operations[n]
+        operands = [self.value(x) for x in self.program.operands[n]]
+        if operation in WITH_PROGRAM:
+            self.values[n] = WITH_PROGRAM[operation](self.program.details[n], operands, self.kept)
+        elif operation not in ARITHMETIC:
+            self.values[n] = _OTHER[operation](self, n, operands)
+        elif self.program.widths[n] > 1:
+            self.values[n] = tuple(map(ARITHMETIC[operation], *operands))
+        else:
+            self.values[n] = ARITHMETIC[operation](*operands)
 
     def load(self, n: int, _: Sequence[Any]) -> Any:
         array, element = self.element(self.program.details[n])
@@ -265,17 +275,18 @@ WITH_PROGRAM: dict[str, Callable[..., Any]] = {
     "fold": folded,
 }
 """What operations that have a program, or keep rows, do with their detail, their operands and the rows so far."""
-_OTHER: dict[str, Callable[[_Run, int, Sequence[Any]], Any]] = {
+_OTHER: dict[str, Callable[[Run, int, Sequence[Any]], Any]] = {
+    "constant": lambda run, n, _: run.program.details[n],
     "loop": lambda run, n, _: run.loop(run.program.details[n]),
-    "load": _Run.load,
-    **dict.fromkeys(("store", "store_index"), _Run.store),
-    "gather": _Run.gather,
-    "scatter": _Run.scatter,
+    "load": Run.load,
+    **dict.fromkeys(("store", "store_index"), Run.store),
+    "gather": Run.gather,
+    "scatter": Run.scatter,
     "affine": lambda run, n, _: run.affine(run.program.details[n]),
     "index": lambda run, n, _: run.integer(run.program.details[n]),
     "vector": lambda _, __, operands: tuple(operands),
     "call": lambda run, n, operands: called(run.program.details[n], operands),
-    **dict.fromkeys(("part", "final", "extract"), _Run.numbered),
+    **dict.fromkeys(("part", "final", "extract"), Run.numbered),
 }
 """What the remaining instructions do, by their number and operands."""
 ARITHMETIC: dict[str, Callable[..., Any]] = {

@@ -6,6 +6,7 @@ the same numbers of up to four items of a list lie side by side (``lists``).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TypeGuard
 
 from linkwork.engine import optimisations
@@ -45,12 +46,7 @@ def lay_out_fields(program: Program, lists: bool = False) -> dict[str, int]:
     used = [program.details[n] for n in program.walk() if _is_of_field(program.details[n])]
     part_of = {address.array: str(s) for address in used for _, s in address.terms if s in IN_SQUARE}
     program.seats = {n: seat for n, seat in program.seats.items() if lists and seat.run[0] not in part_of}
-    runs = _runs(program)
-    slots: dict[str, dict[Number, int]] = {part: {} for part in ("row", *IN_SQUARE)}
-    for address in used:
-        number, part = (address.array, address.offset), part_of.get(address.array, "row")
-        for each in runs.get(number, [number]) if part == "row" else [number]:
-            slots[part].setdefault(each, len(slots[part]))
+    slots = _slots(used, part_of, _runs(program))
     widths = {part: len(own) for part, own in slots.items()}
     widths["seam"] = -(-widths["seam"] // CACHE_LINE) * CACHE_LINE  # rows that lanes gather
 
@@ -67,6 +63,18 @@ def lay_out_fields(program: Program, lists: bool = False) -> dict[str, int]:
         elif isinstance(detail, Loop) and _is_of_field(detail.successor):
             detail.successor = placed(detail.successor)
     return {**widths, "matrices": _lay_out_matrices(program)}
+
+
+def _slots(
+    used: Sequence[Address], part_of: Mapping[str, str], runs: Mapping[Number, Sequence[Number]]
+) -> dict[str, dict[Number, int]]:
+    """The place of each number in its part, in the order of their use; those of a run side by side in a row."""
+    slots: dict[str, dict[Number, int]] = {part: {} for part in ("row", *IN_SQUARE)}
+    for address in used:
+        number, part = (address.array, address.offset), part_of.get(address.array, "row")
+        for each in runs.get(number, [number]) if part == "row" else [number]:
+            slots[part].setdefault(each, len(slots[part]))
+    return slots
 
 
 def _runs(program: Program) -> dict[Number, list[Number]]:

@@ -151,11 +151,11 @@ COSTS = {
         "steps that stops may hold by composite bodies; by articulated ones",
         "not measured: composite bodies take no longer up to there",
     ),
-    "stops_inside": Cost(
+    "stops_inlined": Cost(
         160,
-        "joints that may be held x bodies",
-        "simulations that hold joints of loops in code; in Python between two codes",
-        "not measured: code has the problem of these joints once for each",
+        "joints with stops or friction x degrees of freedom",
+        "responses of joints in loops each in code of its own, which share what they can; by a subroutine",
+        "not measured",
     ),
     "simulated": Cost(
         100,

@@ -13,7 +13,6 @@ Comes in: an algorithm, and a model or the joint kinds of one. Goes out: a progr
     replay, differentiate   a program without loops over other scalars; its derivatives, forward or reverse
     transcribe              a program with loops, written again: as it stands, or with
     push_loops, pull_loops  its derivatives, forward or reverse
-    overwriting, adjoint_cells
-                            which fields these must keep, and how long adjoints live
+    overwriting             which fields these must keep
     derive_loops            the order of these passes
 """

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from linkwork.engine.ir.evaluator import ARITHMETIC, WITH_PROGRAM, Kept
+from linkwork.engine.ir.evaluator import ARITHMETIC, Run, called, used
 from linkwork.engine.ir.program import Operand, Program
 from linkwork.engine.trace.replay import inlined
 from linkwork.errors import TracingError
@@ -30,34 +30,25 @@ def pushed(
     program: Program, arguments: Sequence[Numbers], tangents: Sequence[Sequence[Numbers]]
 ) -> tuple[list[list[Scalar]], list[list[list[Scalar]]]]:
     """The results, and their changes for each of several tangents, each of which has numbers for all arguments."""
-    program = inlined(program)
-    values: dict[int, Any] = {}
-    kept: Kept = {}
+    run = _run(inlined(program), arguments)
     changes: list[dict[int, Any]] = [{} for _ in tangents]
-    for n in program.root.order:
-        operation, detail = program.operations[n], program.details[n]
+    for n in run.program.root.order:
+        operation = run.program.operations[n]
         if operation == "call":
-            _push_call(program, n, values, changes)
-            continue
-        if operation != "store":
-            values[n] = _value(program, n, values, arguments, kept)
-        for tangent, change in zip(tangents, changes, strict=True):
-            if operation == "load":
-                change[n] = tangent[_number(detail.array)][detail.offset]
-            elif operation == "part":
-                whole = change[program.operands[n][0]]
-                change[n] = whole if _is_zero(whole) else whole.part(_parts(program, n) + detail)
-            elif operation in ARITHMETIC:
-                change[n] = change_of(program, n, values, change)
-            elif operation == "subroutine":
-                change[n] = _push_symmetric(program, n, values, change, kept)
-            elif operation == "final":
-                of = change.get(program.operands[n][0])
-                change[n] = _UNKNOWN if of is None else of[detail]
-            elif operation == "store" and _of(program.operands[n][0], change) is _UNKNOWN:
+            _push_call(run, n, changes)
+        elif operation == "store":
+            (x,) = run.program.operands[n]
+            if any(_of(x, change) is _UNKNOWN for change in changes):
                 raise _no_derivative()
-    results = _stored(program, lambda x: _of(x, values))
-    return results, [_stored(program, lambda x, change=change: _of(x, change, 0.0)) for change in changes]  # type: ignore[misc]
+        else:
+            run.instruction(n)
+            for tangent, change in zip(tangents, changes, strict=True):
+                if operation in ARITHMETIC:
+                    change[n] = change_of(run.program, n, run.values, change)
+                elif operation in _PUSHED:
+                    change[n] = _PUSHED[operation](run, n, tangent, change)
+    results = _stored(run.program, lambda x: _of(x, run.values))
+    return results, [_stored(run.program, lambda x, change=change: _of(x, change, 0.0)) for change in changes]  # type: ignore[misc]
 
 
 def pulled(
@@ -66,103 +57,121 @@ def pulled(
     """The results, and for each of several cotangents, which have numbers for all results, its product with the
     derivatives: numbers for all arguments.
     """
-    program = inlined(program)
-    values: dict[int, Any] = {}
-    kept: Kept = {}
-    for n in program.root.order:
-        if program.operations[n] != "store":
-            values[n] = _value(program, n, values, arguments, kept)
-    doubtful = _doubtful(program)
-    gradients = []
-    for cotangent in cotangents:
-        adjoint: dict[int, Scalar] = {}
-        weights: dict[int, dict[int, Scalar]] = {}  # of the numbers of calls
-        gradient: list[list[Scalar]] = [[0.0] * len(each) for each in arguments]
-        for n in reversed(program.root.order):
-            operation, operands, detail = program.operations[n], program.operands[n], program.details[n]
-            if operation == "store":
-                add(adjoint, operands[0], cotangent[_number(detail.array)][detail.offset])
-            elif operation == "call" and n in weights:
-                _pull_call(program, n, values, weights[n], adjoint)
-            elif operation == "subroutine" and n in weights:
-                _pull_symmetric(program, n, values, weights[n], adjoint, kept)
-            elif n not in adjoint:
-                continue
-            elif operation == "load":
-                number, k = _number(detail.array), detail.offset
-                gradient[number][k] = adjoint[n]
-            elif operation == "part":
-                add(weights.setdefault(operands[0], {}), detail, adjoint[n])
-            elif operation in ARITHMETIC:
-                pull(program, n, values, adjoint, n in doubtful)
-            elif operation == "final":
-                if program.operations[operands[0]] != "subroutine":
-                    raise _no_derivative()
-                add(weights.setdefault(operands[0], {}), detail, adjoint[n])
-        gradients.append(gradient)
-    return _stored(program, lambda x: _of(x, values)), gradients
+    run = _run(inlined(program), arguments)
+    for n in run.program.root.order:
+        if run.program.operations[n] != "store":
+            run.instruction(n)
+    doubtful = _doubtful(run.program)
+    gradients = [_gradient(run, cotangent, doubtful, arguments) for cotangent in cotangents]
+    return _stored(run.program, lambda x: _of(x, run.values)), gradients
+
+
+def _gradient(
+    run: Run, cotangent: Sequence[Numbers], doubtful: set[int], arguments: Sequence[Numbers]
+) -> list[list[Scalar]]:
+    program, adjoint = run.program, dict[int, Scalar]()
+    weights: dict[int, dict[int, Scalar]] = {}  # of the numbers of calls and subroutines
+    gradient: list[list[Scalar]] = [[0.0] * len(each) for each in arguments]
+    for n in reversed(program.root.order):
+        operation, operands, detail = program.operations[n], program.operands[n], program.details[n]
+        if operation == "store":
+            add(adjoint, operands[0], cotangent[_number(detail.array)][detail.offset])
+        elif n in weights:
+            _PULLED[operation](run, n, weights[n], adjoint)
+        elif n not in adjoint:
+            continue
+        elif operation == "load":
+            gradient[_number(detail.array)][detail.offset] = adjoint[n]
+        elif operation in ARITHMETIC:
+            pull(program, n, run.values, adjoint, n in doubtful)
+        elif operation in ("part", "final"):
+            if program.operations[operands[0]] not in _PULLED:
+                raise _no_derivative()
+            add(weights.setdefault(operands[0], {}), detail, adjoint[n])
+    return gradient
+
+
+def _run(program: Program, arguments: Sequence[Numbers]) -> Run:
+    arrays: dict[str, Any] = {f"argument{k}": numbers for k, numbers in enumerate(arguments)}
+    return Run(program, arrays)
 
 
 # Calls: their derivatives are calls of code that returns the same numbers first, and then those of the derivatives
 
 
-def _parts(program: Program, n: int) -> int:
-    """How many numbers the call returns that an instruction is part of."""
-    return sum(program.details[program.operands[n][0]].task().results)
+def _push_part(run: Run, n: int, _: Sequence[Numbers], change: dict[int, Any]) -> Any:
+    (whole,) = run.program.operands[n]
+    if _is_zero(change[whole]):
+        return change[whole]
+    return change[whole].part(sum(run.program.details[whole].task().results) + run.program.details[n])
 
 
-def _push_call(program: Program, n: int, values: dict[int, Any], changes: Sequence[dict[int, Any]]) -> None:
-    given = [_of(x, values) for x in program.operands[n]]
+def _push_call(run: Run, n: int, changes: Sequence[dict[int, Any]]) -> None:
+    operands, callee = run.program.operands[n], run.program.details[n]
+    given = [run.value(x) for x in operands]
     for change in changes:
-        rates = [_of(x, change, 0.0) for x in program.operands[n]]
-        if any(x is _UNKNOWN for x in rates):
-            raise _no_derivative()
-        if all(map(_is_zero, rates)):
-            change[n] = 0.0
-        else:
-            change[n] = _called(program.details[n].derived("forward"), [*given, *rates])
+        rates = _rates(operands, change)
+        zero = all(map(_is_zero, rates))
+        change[n] = 0.0 if zero else called(callee.derived("forward"), [*given, *rates])
     found = [change[n] for change in changes if not _is_zero(change[n])]
-    values[n] = found[0] if found else _called(program.details[n], given)
+    run.values[n] = found[0] if found else called(callee, given)
 
 
-def _pull_call(
-    program: Program, n: int, values: dict[int, Any], weights: dict[int, Scalar], adjoint: dict[int, Scalar]
-) -> None:
-    callee, operands = program.details[n], program.operands[n]
+def _pull_call(run: Run, n: int, weights: dict[int, Scalar], adjoint: dict[int, Scalar]) -> None:
+    callee, operands = run.program.details[n], run.program.operands[n]
     count = sum(callee.task().results)
-    given = [_of(x, values) for x in operands]
-    found = _called(callee.derived("backward"), [*given, *(weights.get(k, 0.0) for k in range(count))])
+    given = [*map(run.value, operands), *(weights.get(k, 0.0) for k in range(count))]
+    found = called(callee.derived("backward"), given)
     for k, x in enumerate(operands):
         add(adjoint, x, found.part(count + k))
 
 
-def _push_symmetric(
-    program: Program, n: int, values: dict[int, Any], change: dict[int, Any], kept: Kept
-) -> Sequence[Any]:
+def _push_symmetric(run: Run, n: int, _: Sequence[Numbers], change: dict[int, Any]) -> Sequence[Any]:
     """How the results of a symmetric subroutine change."""
-    what, operands = program.details[n], program.operands[n]
-    rates = [_of(x, change, 0.0) for x in operands]
-    if any(x is _UNKNOWN for x in rates) or not all(map(_is_zero, rates[what.state :])):
+    what, operands = run.program.details[n], run.program.operands[n]
+    rates = _rates(operands, change)
+    if not all(map(_is_zero, rates[what.state :])):
         raise _no_derivative()
     if all(map(_is_zero, rates)):
         return rates[: what.state]
-    given = [*rates[: what.state], *(_of(x, values) for x in operands[what.state :])]
-    found: Sequence[Any] = WITH_PROGRAM["subroutine"](what, given, kept)
-    return found
+    return used(what, [*rates[: what.state], *map(run.value, operands[what.state :])], run.kept)
 
 
-def _pull_symmetric(
-    program: Program, n: int, values: dict[int, Any], weights: dict[int, Scalar], adjoint: dict[int, Scalar], kept: Kept
-) -> None:
-    what, operands = program.details[n], program.operands[n]
-    given = [_of(x, values) for x in operands[what.state :]]
-    found = WITH_PROGRAM["subroutine"](what, [*(weights.get(k, 0.0) for k in range(what.state)), *given], kept)
+def _pull_symmetric(run: Run, n: int, weights: dict[int, Scalar], adjoint: dict[int, Scalar]) -> None:
+    what, operands = run.program.details[n], run.program.operands[n]
+    own = [weights.get(k, 0.0) for k in range(what.state)]
+    found = used(what, [*own, *map(run.value, operands[what.state :])], run.kept)
     for x, more in zip(operands[: what.state], found, strict=True):
         add(adjoint, x, more)
 
 
-def _called(callee: Any, operands: Sequence[Any]) -> Any:
-    return next(x for x in operands if hasattr(x, "called")).called(callee, operands)
+def _rates(operands: Sequence[Operand], change: dict[int, Any]) -> list[Any]:
+    """How operands change; an error if one has no derivative."""
+    found = [_of(x, change, 0.0) for x in operands]
+    if any(x is _UNKNOWN for x in found):
+        raise _no_derivative()
+    return found
+
+
+def _push_load(run: Run, n: int, tangent: Sequence[Numbers], _: dict[int, Any]) -> Scalar:
+    address = run.program.details[n]
+    return tangent[_number(address.array)][address.offset]
+
+
+def _push_final(run: Run, n: int, _: Sequence[Numbers], change: dict[int, Any]) -> Any:
+    of = change.get(run.program.operands[n][0])
+    return _UNKNOWN if of is None else of[run.program.details[n]]
+
+
+_PUSHED: dict[str, Callable[..., Any]] = {
+    "load": _push_load,
+    "part": _push_part,
+    "subroutine": _push_symmetric,
+    "final": _push_final,
+}
+"""How what is no arithmetic changes."""
+_PULLED: dict[str, Callable[..., None]] = {"call": _pull_call, "subroutine": _pull_symmetric}
+"""What propagates the weights of several results."""
 
 
 def _number(array: str) -> int:
@@ -172,25 +181,6 @@ def _number(array: str) -> int:
 
 _UNKNOWN: Any = object()
 """Stands for the change of a value that has no derivative."""
-
-
-def _value(program: Program, n: int, values: dict[int, Any], arguments: Sequence[Numbers], kept: Kept) -> Any:
-    """The value of an instruction; ``kept`` are the rows so far."""
-    operation, operands, detail = program.operations[n], program.operands[n], program.details[n]
-    if operation == "load":
-        return arguments[_number(detail.array)][detail.offset]
-    if operation == "constant":
-        return detail
-    if operation == "part":
-        return values[operands[0]].part(detail)
-    given = [_of(x, values) for x in operands]
-    if operation == "call":
-        return _called(detail, given)
-    if operation == "final":
-        return given[0][detail]
-    if operation in ARITHMETIC:
-        return ARITHMETIC[operation](*given)
-    return WITH_PROGRAM[operation](detail, given, kept)
 
 
 def _no_derivative() -> TracingError:

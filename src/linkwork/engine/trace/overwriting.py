@@ -37,10 +37,10 @@ def overwritten(program: Program) -> dict[int, set[int]]:
     """The loads from fields, and stores into them, whose cells may be written to later; with the counters of the loops
     in which the cell, or its content, is not always the same.
     """
-    return Overwriting(program).found()
+    return _Overwriting(program).found()
 
 
-class Overwriting:
+class _Overwriting:
     """The positions of a program's instructions, and what may execute after what."""
 
     def __init__(self, program: Program) -> None:

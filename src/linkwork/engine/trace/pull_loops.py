@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from linkwork.engine.ir.address import ONE, Address
 from linkwork.engine.ir.program import Block, Loop, Program
-from linkwork.engine.trace.adjoint_cells import adjoint_cells
 from linkwork.engine.trace.differentiate import add, pull
 from linkwork.engine.trace.overwriting import overwritten
 from linkwork.engine.trace.tables import BODIES
@@ -46,7 +45,7 @@ class _Pulling(Transcriber):
         super().__init__(program, tracer)
         self.arguments, self.results = arguments, results
         self.active, self.slots = active(program)
-        self.overwritten, self.cells = overwritten(program), adjoint_cells(program)
+        self.overwritten = overwritten(program)
         self.used = _used_inside(program)
         self.adjoints = _Cells(self)
 
@@ -67,7 +66,7 @@ class _Pulling(Transcriber):
     def store(self, n: int) -> None:
         super().store(n)
         address = self.program.details[n]
-        if slot_of(address) in self.slots and not address.array.startswith("result") and n not in self.cells.unset:
+        if slot_of(address) in self.slots and not address.array.startswith("result"):
             self.tracer.store(self.placed(address, f"{address.array}a"), 0.0)
 
     def keep(self, n: int, value: Scalar) -> None:
@@ -98,9 +97,6 @@ class _Pulling(Transcriber):
         if self.around:
             self.replay(block)
         outside, self.adjoints = self.adjoints, _Cells(self)
-        for field, number in self.cells.begun.get(id(block), ()):
-            if (field, number) in self.slots:
-                self.adjoints.put(Address(f"{field}a", number, ((self.integers[self.around[-1]], "row"),)), 0.0)
         own, adjoint = set(block.order), dict[int, Scalar]()
         for n in reversed(block.order):
             operation = self.program.operations[n]
@@ -138,10 +134,7 @@ class _Pulling(Transcriber):
             return 0.0
         place = self.placed(address, f"{address.array}a")
         found = self.adjoints.get(place)
-        if n in self.cells.fresh:
-            self.adjoints.forget(place)
-        else:
-            self.adjoints.put(place, 0.0)
+        self.adjoints.put(place, 0.0)
         return found
 
     def given(self, n: int, adjoint: Scalar) -> None:
@@ -246,11 +239,6 @@ class _Cells:
 
     def add(self, place: Address, more: Scalar) -> None:
         self.put(place, self.get(place) + more)
-
-    def forget(self, place: Address) -> None:
-        """The content is not needed any more."""
-        self.contents.pop(place, None)
-        self.read.pop(place, None)
 
     def flush(self) -> None:
         """Write pending contents, and forget all."""

@@ -34,7 +34,7 @@ from linkwork.simulation.parts import (
     warn_of_efforts,
 )
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.step_arguments import check_small, step_of
+from linkwork.simulation.step_arguments import step_of
 
 as_parameters = LateFunction("linkwork.dynamics.varied:as_parameters")
 
@@ -69,7 +69,6 @@ def request_of(
         constraints=constraints, stabilisation=stabilisation, proximal=proximal, joint_limits=joint_limits,
         contacts=contacts,
     )  # fmt: skip
-    check_small(step)
     present = {name: value for name, value in data.items() if value is not None}
     varied = as_parameters(model, present) if present else {}
     if varied:

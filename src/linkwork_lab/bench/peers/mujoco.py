@@ -226,7 +226,8 @@ def mjcf(model: Model) -> str:
         element = ElementTree.SubElement(elements[body.parent], "body", {"name": f"b{index}", **where})
         solid = model.body(body.name)
         six = [solid.inertia[i][j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
-        ElementTree.SubElement(element, "inertial", mass=repr(solid.mass), pos=_text(solid.com), fullinertia=_text(six))
+        moments = {"fullinertia": _text(six)} if any(six[3:]) else {"diaginertia": _text(six[:3])}
+        ElementTree.SubElement(element, "inertial", {"mass": repr(solid.mass), "pos": _text(solid.com), **moments})
         armature = {"armature": repr(float(body.armature[0]))} if body.armature else {}
         ElementTree.SubElement(element, "joint", {**_joint(body.joint), **armature})
         elements.append(element)

@@ -8,7 +8,7 @@ from typing import Any
 from linkwork_lab.reproduce.constraint_force.claims import claims
 from linkwork_lab.reproduce.constraint_force.plots import TITLES
 from linkwork_lab.reproduce.markdown import METHODS, across, measured_on, table
-from linkwork_lab.reproduce.schedule import MACHINES
+from linkwork_lab.reproduce.schedule import GPU, MACHINES
 
 SHOWN = (100, 1000, 4000, 10_000, 100_000)
 """Lengths of the chains whose times are on the page."""
@@ -64,6 +64,7 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
         "machines": _machines(),
         "processors": _processors([*data["gains"].values()]),
         "messages": _eaten([*data["gains"].values()]),
+        "gains": _beside_cores(data),
         "branches": _branches(data["branches"]),
     }
 
@@ -141,6 +142,30 @@ def _eaten(gains: list[dict[str, Any]]) -> str:
         "more than half of it from",
     ]  # fmt: skip
     return table(heading, rows)
+
+
+def _beside_cores(data: dict[str, Any]) -> str:
+    """What segments cost, and what the gain on a GPU is beside this machine."""
+    gains = [*data["gains"].values()]
+    more = ", ".join(
+        f"{found['work']['constraint_force_segments'] / found['work']['constraint_force']:.2f} at {found['links']:,}"
+        for found in gains
+        if found["segments"]
+    )
+    text = f"Operations in segments, relative to cyclic reduction: {more} links."
+    times = data.get("times", {}).get("revolute")
+    if times is None:
+        return text
+    last = gains[-1]
+    gain = max(last["machines"][GPU.name]["constraint_force"]["gain"])
+    there = last["articulated_body"] / GPU.rate / gain / last["links"]
+    line = times["seconds"]["constraint_force_team"]
+    here, links = min((time / n, n) for time, n in zip(line, times["links"], strict=True) if time)
+    return (
+        f"{text} The gain on the GPU is over one of its double-precision units: {gain:.3g} times at {last['links']:,} "
+        f"links are {1e9 * there:.1f} ns a link. {data['machine']['cores']} cores of the CPU above take "
+        f"{1e9 * here:.1f} ns at {links:,} links, with lanes and threads: **{here / there:.1f} times** as long."
+    )
 
 
 def _machines() -> str:

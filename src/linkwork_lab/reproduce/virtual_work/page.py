@@ -109,7 +109,7 @@ def _claims(data: dict[str, Any]) -> str:
         [
             "stars without splitting cost nearly what unit vectors cost, for any number of end links",
             f"{min(ratios):.2f} to {max(ratios):.2f} times the time of unit vectors, within a quarter of it "
-            + (f"at {min(alike)} to {max(alike)} DoF" if alike else "nowhere"),
+            + (f"up to {max(alike)} DoF" if alike else "nowhere"),
             _verdict(len(alike) == len(ratios), "agrees on these only" if alike else "does not agree"),
         ],
         [
