@@ -140,7 +140,7 @@ def tried(path: Path) -> Outcome | None:
         finally:
             signal.alarm(0)
     said = [str(one.message).replace(f"{path}: ", "") for one in caught]
-    outcome.left_out = "; ".join(dict.fromkeys(said))
+    outcome.left_out = "; ".join(dict.fromkeys(text for text in said if re.search("left out|leave out", text)))
     return outcome
 
 
