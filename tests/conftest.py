@@ -171,7 +171,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew")
-    parser.addoption("--every-step", action="store_true", help="with the tests of steps that make steps runs")
+    parser.addoption("--every-step", action="store_true", help="with what make test leaves out")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -232,13 +232,13 @@ def test_a_rotation_of_length_zero_is_an_error_of_ours() -> None:
     """In the interpreter, too, in which floats cannot be divided by zero."""
     model = rope()
     q, v = np.zeros(model.nq), np.zeros(model.nv)
-    for call in (
+    for attempt in (
         lambda: lw.contact_dynamics(model, q, v, v, FLOOR),
         lambda: lw.contact_points(model, q, FLOOR),
         lambda: lw.simulate(model, q, v, 0.004, 0.002, contacts=FLOOR),
     ):
         with lw.interpreted(), pytest.raises(lw.LinkworkError, match="must be finite"):
-            call()
+            attempt()
 
 
 def test_wrong_arguments_of_many_bodies_are_named() -> None:

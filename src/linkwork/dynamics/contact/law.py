@@ -1,4 +1,7 @@
-"""A model with contacts: the state-independent part, and the compiled functions."""
+"""A model with contacts: the state-independent part, its text, and the compiled functions.
+
+A traced step takes the ``text``, so that the contacts become part of it; a step in Python calls the ``step_law``.
+"""
 
 from __future__ import annotations
 
