@@ -55,6 +55,22 @@ SCENES = {
       </body><body name="two" pos="0.3 0 0.2"><freejoint/><geom size="0.1"/></body></worldbody>
       <equality><connect body1="one" body2="two" anchor="0.15 0 0" solref="0.03 0.8"/>
         <joint joint1="p" joint2="r" polycoef="0.1 -0.5 0 0 0" solimp="0.7 0.9 0.05"/></equality>""",
+    "welds": """
+      <default><geom conaffinity="0"/></default>
+      <worldbody><geom type="plane" size="9 9 1" conaffinity="1"/><site name="hook" pos="0 .2 .3" euler="20 0 10"/>
+      <body name="one" pos="0 0 0.2"><freejoint/><geom size="0.1"/>
+        <body name="arm" pos="0.1 0 0"><joint name="p" axis="0 1 0"/><geom type="capsule" size="0.03 0.1"/>
+          <site name="eye" pos=".1 .1 0"/></body></body>
+      <body name="two" pos="0.3 0 0.2"><freejoint/><geom size="0.1"/></body></worldbody>
+      <equality><weld body1="arm" body2="two" anchor="0.15 0.1 0" relpose=".2 .1 0 1 .3 .2 .1" solref="0.03 0.8"/>
+        <weld body1="one" anchor=".1 0 .3" solimp="0.7 0.9 0.05"/>
+        <weld site1="hook" site2="eye" solref="0.05 1"/></equality>""",
+    "rotors": """
+      <default><geom conaffinity="0"/></default>
+      <worldbody><geom type="plane" size="9 9 1" conaffinity="1"/>
+      <body name="one" pos="0 0 0.1"><joint type="free" armature="0.7"/><geom size="0.1" mass="1"/>
+        <body name="arm" pos="0.1 0 0"><joint axis="0 1 0" armature="0.1"/><geom type="capsule" size="0.03 0.1"/></body>
+      </body></worldbody>""",
     "swimmer": """
       <option density="900" viscosity="0.5" wind="0.2 -0.1 0.3"/><default><geom conaffinity="0"/></default>
       <worldbody><geom type="plane" size="9 9 1" conaffinity="1"/>

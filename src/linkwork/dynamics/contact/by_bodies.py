@@ -20,7 +20,7 @@ from linkwork.dynamics.contact.bonds import bond_rows
 from linkwork.dynamics.contact.boxes import Touch
 from linkwork.dynamics.contact.collision import tangents
 from linkwork.dynamics.contact.costs import Bond, FrameGroup, Holds, coefficients
-from linkwork.dynamics.contact.drag import drag
+from linkwork.dynamics.contact.drag import resistances
 from linkwork.dynamics.contact.joint_rows import hold_joints
 from linkwork.dynamics.contact.kept import HEAD
 from linkwork.dynamics.contact.meeting import Meetings
@@ -168,16 +168,15 @@ class ByBodies(Text):
     # Forces
 
     def _resistance(self, places: Places, V: Any) -> list[tuple[int, Vec3, Vec3]]:
-        """The drag of the medium on frames, in their axes."""
-        medium, found = self.contacts.medium, []
-        for frame, placement, box in () if medium is None else medium.boxes:
-            if frame in self.frame_of:
-                assert medium is not None
-                place, twist = places[frame] * placement, _twist(places[frame], _flat(V[self.frame_of[frame]]))
-                centre = place.translation
-                f, moment = drag(medium, box, place.rotation, twist.at(centre), twist.angular)
-                found.append((frame, f, moment + centre.cross(f)))
-        return [(self.frame_of[frame], *_in_axes(places[frame], *load)) for frame, *load in found]
+        """What resists the motion of frames, in their axes."""
+
+        def twist(frame: str) -> Twist:
+            still = Twist(Vec3.zero(), Vec3.zero())
+            return _twist(places[frame], _flat(V[self.frame_of[frame]])) if frame in self.frame_of else still
+
+        found = resistances(self.contacts, places, twist)
+        moving = [(frame, load) for frame, *load in found if frame in self.frame_of]
+        return [(self.frame_of[frame], *_in_axes(places[frame], *load)) for frame, load in moving]
 
     def _loads(self, f_ext: Any, wrenches: Sequence[tuple[int, Vec3, Vec3]]) -> Any:
         """The wrenches on all bodies, with more on frames, in their own axes."""

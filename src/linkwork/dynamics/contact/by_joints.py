@@ -20,7 +20,7 @@ from linkwork.dynamics.contact.boxes import Touch
 from linkwork.dynamics.contact.collision import tangents
 from linkwork.dynamics.contact.costs import Bond, Group, Holds, coefficients
 from linkwork.dynamics.contact.dense import Dense
-from linkwork.dynamics.contact.drag import drag
+from linkwork.dynamics.contact.drag import resistances
 from linkwork.dynamics.contact.implicit import differentiable
 from linkwork.dynamics.contact.joint_rows import hold_joints
 from linkwork.dynamics.contact.kept import HEAD
@@ -32,7 +32,6 @@ from linkwork.dynamics.dynamics import inverse_dynamics, mass_matrix, nonlinear_
 from linkwork.dynamics.held import HeldBy, over_ends
 from linkwork.dynamics.kinematics import jacobian
 from linkwork.model.contacts import Contact
-from linkwork.model.medium import Medium
 from linkwork.spatial import Scalar, Vec3, total
 from linkwork.spatial.matrices import dot
 
@@ -97,8 +96,7 @@ class ByJoints(Text):
         holds = self.holds(q, v, places, columns, meetings)
         M = self.matrix(q)
         force = numbers(tau - self._bias(q, v, f_ext)).tolist()
-        if self.contacts.medium is not None:
-            self._resist(force, self.contacts.medium, places, numbers(v).tolist(), columns)
+        self._resist(force, places, numbers(v).tolist(), columns)
         free = solved(M, force, self.sparsity)
         problem = Dense(M, force, holds, self.sparsity, dot(free, force))
         begin = free if start is None else problem.begun(numbers(start).tolist(), free)
@@ -125,15 +123,9 @@ class ByJoints(Text):
             return nonlinear_effects(self.model, q, v)
         return inverse_dynamics(self.model, q, v, np.zeros(self.model.nv), f_ext)
 
-    def _resist(
-        self, force: list[Scalar], medium: Medium, places: Places, v: Sequence[Scalar], columns: Sequence[Twist]
-    ) -> None:
-        """Add the joint forces of the medium's drag."""
-        for frame, placement, sides in medium.boxes:
-            place, twist = places[frame] * placement, self._twist(frame, columns, v)
-            centre = place.translation
-            f, moment = drag(medium, sides, place.rotation, twist.at(centre), twist.angular)
-            moment = moment + centre.cross(f)
+    def _resist(self, force: list[Scalar], places: Places, v: Sequence[Scalar], columns: Sequence[Twist]) -> None:
+        """Add the joint forces of what resists motion."""
+        for frame, f, moment in resistances(self.contacts, places, lambda frame: self._twist(frame, columns, v)):
             for dof in self.path(frame):
                 force[dof] = force[dof] + columns[dof].linear.dot(f) + columns[dof].angular.dot(moment)
 

@@ -57,8 +57,8 @@ class Touching:
         self.held = held_by(model, constraints) if constraints else None
         own = len(contacts.bonds) == len(constraints) and constraints == model.constraints
         self.bonds = contacts.bonds if own else (Softness(),) * len(constraints)
-        in_medium = () if contacts.medium is None else [frame for frame, _, _ in contacts.medium.boxes]
-        self.ends = tuple(dict.fromkeys((*(end for one in contacts for end in (one.frame, one.on)), *in_medium)))
+        met = (end for one in contacts for end in (one.frame, one.on))
+        self.ends = tuple(dict.fromkeys((*met, *contacts.resisted)))
         for one in contacts:
             if self._carrier(one.frame) == self._carrier(one.on):
                 raise ArgumentError(f"the contact of {one.frame!r} is with {one.on!r}, and no joint moves them apart")
