@@ -9,7 +9,7 @@
     stops, impulses, coupled, resistance
                                 stops at limits and dry friction of joints: the law of each, one search for all, joints
                                 that are coupled, and what carries the inertia
-    contact_steps               a step with contacts
+    contact_steps               the integrator of steps with contacts
     penetrations                shapes that overlap at the start
     integrators, tangent        on the configuration manifold, and near one of its points
     step                        all of these: one step, as a value and a text

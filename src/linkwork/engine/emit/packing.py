@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 from linkwork.engine.emit import streaming
 from linkwork.engine.emit.call_frame import Interface, listed
-from linkwork.engine.emit.repeating import any_lane
 from linkwork.engine.emit.streaming import Target, transposed
 from linkwork.engine.emit.writer import (
     SUMS,
     Writer,
     constant,
-    largest_square,
     past,
     sweep,
     vector,
@@ -21,8 +19,6 @@ from linkwork.engine.emit.writer import (
 
 TOO_LARGE = 8
 """The bit of a status that says that a number of an argument is larger than its interface allows."""
-_UNROLLED = 32
-"""Numbers up to which the search for the largest has no loop."""
 _WIDE = 8
 """Numbers that are checked for finiteness together."""
 
@@ -124,38 +120,18 @@ def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
             w.do(f"call void @kernel({interface.kernel_call(places)})")
             good = []
             for (_, count), place, target in zip(results, places[given:], targets, strict=True):
-                past = f"call i1 @stream(ptr {place}, ptr {target.pointer}, i64 {count}, i64 {target.address})"
+                beyond = f"call i1 @stream(ptr {place}, ptr {target.pointer}, i64 {count}, i64 {target.address})"
                 usual = f"call i1 @unpack(ptr {place}, ptr {target.pointer}, i64 {count}, i64 {valid}, i64 {count})"
-                good.append(w.one_of(target.streamed, "i1", past, usual))
-        bad_in = w.let(f"or i64 {w.either(w.all_of(fine), 'i64', 0, 1)}, {_past_in_tile(w, interface, places, lanes)}")
+                good.append(w.one_of(target.streamed, "i1", beyond, usual))
+        bad_in = w.let(f"or i64 {w.either(w.all_of(fine), 'i64', 0, 1)}, {past_in(w, interface, places, lanes)}")
         bad_out = w.either(w.all_of(good), "i64", 0, 2)
         bad = w.let(f"or i64 {bad_in}, {bad_out}")
         tile.carry(w.let(f"or i64 {tile.carried[0]}, {bad}"))
     with w.when(streamed):
         w.do("fence seq_cst")  # non-temporal stores are visible when others look
     w.do(f"ret i64 {tile.carried[0]}")
-    own = w.function("i64 @batch(ptr nocapture %words)")
-    return own if rows else "\n".join([streaming.stream(lanes), own])
-
-
-def _past_in_tile(w: Writer, interface: Interface, places: Sequence[str], lanes: int) -> str:
-    """A bit of the status if a number in a tile is too large."""
-    kind, status = vector(lanes), "0"
-    for k, most in interface.most:
-        count, largest = interface.arguments[k], [zero(lanes)] * SUMS
-        if isinstance(count, int) and count <= _UNROLLED:
-            for n in range(count):
-                number = w.load(w.at(places[k], n * lanes), kind, 8 * lanes)
-                largest[n % SUMS] = largest_square(w, number, largest[n % SUMS], lanes)
-        else:
-            with w.loop(0, interface.counts[k], 1, [(kind, zero(lanes))]) as one:
-                number = w.load(w.at(places[k], w.mul(one.counter, lanes)), kind, 8 * lanes)
-                one.carry(largest_square(w, number, one.carried[0], lanes))
-            largest = one.carried
-        for each in largest:
-            beyond = w.let(f"fcmp ogt {kind} {each}, {constant(most * most, lanes)}")
-            status = w.either(any_lane(w, beyond, lanes), "i64", TOO_LARGE, status)
-    return status
+    parts = [past(_WIDE), w.function("i64 @batch(ptr nocapture %words)")]
+    return "\n".join(parts if rows else [streaming.stream(lanes), *parts])
 
 
 def _packed(w: Writer, interface: Interface, first: str, valid: str, places: Sequence[str]) -> list[str]:
@@ -194,18 +170,19 @@ def rows_in_place(interface: Interface, zeroed: bool) -> str:
         w.do(f"call void @kernel({interface.kernel_call(rows)})")
         good = [w.let(f"call i1 @settle(ptr {row}, i64 {count})") for row, count in arrays[given:]]
         bad = w.let(f"or i64 {w.either(w.all_of(fine), 'i64', 0, 1)}, {w.either(w.all_of(good), 'i64', 0, 2)}")
-        bad = w.let(f"or i64 {bad}, {past_in_row(w, interface, rows)}")
+        bad = w.let(f"or i64 {bad}, {past_in(w, interface, rows)}")
         state.carry(w.let(f"or i64 {state.carried[0]}, {bad}"))
     w.do(f"ret i64 {state.carried[0]}")
-    sweeps = [sweep("finite", _WIDE), sweep("settle", _WIDE, unsigned_zeros=True), past()]
+    sweeps = [sweep("finite", _WIDE), sweep("settle", _WIDE, unsigned_zeros=True), past(_WIDE)]
     return "\n".join([*sweeps, w.function("i64 @batch(ptr nocapture %words)")])
 
 
-def past_in_row(w: Writer, interface: Interface, rows: Sequence[str]) -> str:
-    """A bit of the status if a number of one state is too large."""
+def past_in(w: Writer, interface: Interface, arrays: Sequence[str], lanes: int = 1) -> str:
+    """A bit of the status if a number of one state, or of a tile of so many, is too large."""
     status = "0"
     for k, most in interface.most:
-        given = f"ptr {rows[k]}, i64 {interface.counts[k]}, double {constant(most * most, 1)}"
+        count = w.mul(interface.counts[k], lanes)
+        given = f"ptr {arrays[k]}, i64 {count}, double {constant(most * most, 1)}"
         status = w.either(w.let(f"call i1 @past({given})"), "i64", TOO_LARGE, status)
     return status
 

@@ -318,22 +318,25 @@ def sweep(name: str, lanes: int, unsigned_zeros: bool = False) -> str:
     return w.function(f"internal i1 @{name}(ptr nocapture %numbers, i64 %count)")
 
 
-def largest_square(w: Writer, value: str, largest: str, lanes: int) -> str:
-    """The larger of a square and the largest so far, in each lane."""
-    kind, chosen = vector(lanes), "i1" if lanes == 1 else f"<{lanes} x i1>"
-    square = w.let(f"fmul {kind} {value}, {value}")
-    higher = w.let(f"fcmp ogt {kind} {square}, {largest}")
-    return w.let(f"select {chosen} {higher}, {kind} {square}, {kind} {largest}")
-
-
-def past() -> str:
+def past(lanes: int) -> str:
     """i1 past(numbers, count, most): whether a square of so many numbers is larger than the most."""
-    w = Writer()
-    with w.loop(0, "%count", 1, [("i1", "false")]) as one:
-        number = w.load(w.at("%numbers", one.counter))
-        larger = w.let(f"fcmp ogt double {w.let(f'fmul double {number}, {number}')}, %most")
-        one.carry(w.let(f"or i1 {one.carried[0]}, {larger}"))
-    w.do(f"ret i1 {one.carried[0]}")
+    w, bits = Writer(), "i1" if lanes == 1 else f"<{lanes} x i1>"
+
+    def look(index: str, found: str, width: int) -> str:
+        kind, value = vector(width), w.load(w.at("%numbers", index), vector(width))
+        square = w.let(f"fmul {kind} {value}, {value}")
+        most = "%most" if width == 1 else limit
+        larger = w.let(f"fcmp ogt {kind} {square}, {most}")
+        return w.let(f"or {bits if width > 1 else 'i1'} {found}, {larger}")
+
+    limit = "%most" if lanes == 1 else w.vector(["%most"] * lanes)
+    whole = w.let(f"and i64 %count, {-lanes}")
+    with w.loop(0, whole, lanes, [(bits, "zeroinitializer")]) as many:
+        many.carry(look(many.counter, many.carried[0], lanes))
+    with w.loop(whole, "%count", 1, [("i1", "false")]) as one:
+        one.carry(look(one.counter, one.carried[0], 1))
+    some = w.compare("ne", w.let(f"bitcast {bits} {many.carried[0]} to i{lanes}"), 0, f"i{lanes}")
+    w.do(f"ret i1 {w.let(f'or i1 {some}, {one.carried[0]}')}")
     return w.function("internal i1 @past(ptr nocapture %numbers, i64 %count, double %most)")
 
 

@@ -49,7 +49,6 @@ def scratch(name: str, count: int) -> int:
         view = aligned(max(count, 2 * blocks[-1][1].size) if blocks else count)
         blocks.append((address(view), view))
         _lent[address(view)] = view
-        local.state = object()
     found: int = blocks[-1][0]
     return found
 
@@ -63,8 +62,3 @@ def _keep() -> None:
     modules = [vars(module).copy() for name, module in list(sys.modules.items()) if name.startswith(package)]
     for each in (*modules, *list(_lent.values())):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
-
-
-def state() -> object:
-    """Identifies this thread's workspace: while it is the same, so are the addresses in it."""
-    return local.__dict__.get("state")

@@ -23,7 +23,7 @@ from collections.abc import Callable
 
 from linkwork.engine.emit import mailbox
 from linkwork.engine.emit.call_frame import CallFrame, Interface, parameters
-from linkwork.engine.emit.packing import past_in_row
+from linkwork.engine.emit.packing import past_in
 from linkwork.engine.emit.spinning import acquired, release, wait
 from linkwork.engine.emit.writer import Writer, declarations, past, sweep
 from linkwork.engine.ir.program import Program
@@ -82,7 +82,7 @@ def module(
         *_batch(interface),
         _help(interface, count),
         sweep("finite", lanes),
-        past(),
+        past(lanes),
         wait(triple),
         more,
     ]
@@ -167,7 +167,7 @@ def _state(interface: Interface) -> str:
     before = finite(interface.argument_names, interface.counts[:given], 1)
     w.do(f"call void @kernel({handed_on(interface)}, ptr %team)")
     after = finite(interface.result_names, interface.counts[given:], 2)
-    large = past_in_row(w, interface, [f"%{name}" for name in interface.argument_names])
+    large = past_in(w, interface, [f"%{name}" for name in interface.argument_names])
     w.do(f"ret i64 {w.let(f'or i64 {large}, ' + w.let(f'or i64 {before}, {after}'))}")
     return w.function("internal i64 @state(ptr nocapture %words)")
 
