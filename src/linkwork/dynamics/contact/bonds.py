@@ -51,7 +51,7 @@ def bond_rows(of: Touching, model: Model, q: Any, v: Any, dt: Scalar | None) -> 
     for constraint, grips, softness, masses in several:
         own, missing = seen.of(grips), None
         if isinstance(constraint, Ball | Weld):
-            blocks, apart, missing = _together(held, grips[0], places, *rates, isinstance(constraint, Weld))
+            blocks, apart, missing = _together(held, grips[0], places, rates, isinstance(constraint, Weld))
         else:
             blocks = rows_of(held, constraint.all_rows(model, own), grips, seen.X)
             apart = constraint.all_errors(model, q, own)
@@ -62,11 +62,11 @@ def bond_rows(of: Touching, model: Model, q: Any, v: Any, dt: Scalar | None) -> 
         yield BondRows(blocks, missing, b, [k * d * error for error in errors], D)
 
 
-def _together(held: HeldBy, grip: int, places: Any, drift: Any, V: Any, whole: bool) -> tuple[dict[int, Any], Any, Any]:
+def _together(held: HeldBy, grip: int, places: Any, rates: Any, whole: bool) -> tuple[dict[int, Any], Any, Any]:
     """Rows, errors and J̇v, in world axes, of two points that are held together; while they are apart, each moves
     with its own body. For ``whole`` frames, those of their rotation follow.
     """
-    a, b = held.a[grip], held.b[grip]
+    a, b, (drift, V) = held.a[grip], held.b[grip], rates
     point = places[b] @ held.placements[grip][:, 3]
     arm, nothing = point[:3] - places[b][:3, 3], np.zeros((3, 3))
     turning = skew(V[b][3:])
