@@ -16,16 +16,14 @@ import pytest
 
 import linkwork as lw
 from exact import exact_tree
-from linkwork.algorithms import ALGORITHMS, closing
-from linkwork.engine.plans import Task, plan_for
-from linkwork.engine.plans.loops import Looped
-from linkwork.inside import evaluate
+from linkwork.algorithms import ALGORITHMS, Algorithm, closing
+from linkwork.inside import evaluate, machine_code
 from linkwork.model import Model
 from linkwork.model.assembly import assembly_of
 from linkwork_lab.reproduce.closed_chains.ladders import comb, ladder, snake, star
 from linkwork_lab.reproduce.counting import as_written
 from linkwork_lab.reproduce.longest_path import longest_path
-from programs import run_loops
+from programs import planned, run_loops, task_of
 from strategies import Array, close, pool, state_of
 from test_closed_chains import EVERY, LOOPS, ROWS, arguments, holds, pulled_bar
 
@@ -160,7 +158,7 @@ def test_code_has_the_bits_of_the_interpreter() -> None:
     given = [arguments(model, frames, {"a": 1}, seed) for seed in range(3)]
     flat = [np.stack([state[k].ravel() for state in given]) for k in range(7)]
     entry = closing(method="assembly")
-    plan = plan_for(Task(entry, model, (), frames), "specialised")
+    plan = planned(task_of(entry, model, frames), "specialised")
     together, status = plan.run(flat, 3)
     assert status == 0
     for state in range(3):
@@ -170,17 +168,15 @@ def test_code_has_the_bits_of_the_interpreter() -> None:
             assert one[state].tobytes() == two[0].tobytes() == (np.array(three) + 0.0).tobytes()
 
 
-def rolled_results(task: Task, given: Sequence[Array]) -> list[Array]:
+def rolled_results(entry: Algorithm, model: Model, frames: Sequence[lw.Frame], given: Sequence[Array]) -> list[Array]:
     """The results by the definition of the intermediate code, after the program has been verified."""
-    plan = plan_for(task, "rolled", lanes=2)
-    assert isinstance(plan, Looped)
-    return run_loops(plan.loops, given)
+    return run_loops(planned(task_of(entry, model, frames), "rolled", lanes=2).loops, given)
 
 
 def test_one_loop_over_levels_has_the_bits_of_the_text() -> None:
     """Joints whose subspaces vary, and loops."""
     s = state_of(pool()[1], 1)
-    found = rolled_results(Task(ASSEMBLY, s.model), [s.q, s.v, s.tau, s.f_ext])
+    found = rolled_results(ASSEMBLY, s.model, (), [s.q, s.v, s.tau, s.f_ext])
     expected = evaluate(ASSEMBLY, s.model, [each.ravel().tolist() for each in (s.q, s.v, s.tau, s.f_ext)])
     assert (found[0] + 0.0).tobytes() == (np.array(expected[0]) + 0.0).tobytes()
     model, frames = (
@@ -189,7 +185,7 @@ def test_one_loop_over_levels_has_the_bits_of_the_text() -> None:
     )
     given, entry = arguments(model, frames, {"a": 2, "b": 1}, 0), closing(method="assembly")
     expected = evaluate(entry, model, [array.ravel().tolist() for array in given], frames)
-    for one, two in zip(rolled_results(Task(entry, model, (), frames), given), expected, strict=True):
+    for one, two in zip(rolled_results(entry, model, frames, given), expected, strict=True):
         assert (one + 0.0).tobytes() == (np.array(two) + 0.0).tobytes()
 
 
@@ -197,11 +193,9 @@ def test_lanes_and_threads_do_not_change_a_bit() -> None:
     """For parts of a comb, which may be anywhere, and for a batch."""
     model = comb(14)
     s = state_of(model, 1, (3,))
-    given = [array.reshape(3, -1) for array in (s.q, s.v, s.tau)]
-    task = Task(ASSEMBLY, model, ("f_ext",))
-    (expected,), _ = plan_for(task, "interpreted").run(given, 3)
-    plan = plan_for(task, "rolled", lanes=2)
-    assert isinstance(plan, Looped) and plan.team is not None
+    given = (s.q, s.v, s.tau)
+    (expected,) = machine_code(ASSEMBLY, model, form="interpreted")(*given)
+    plan = planned(task_of(ASSEMBLY, model, absent=("f_ext",)), "rolled", lanes=2)
     (together,), status = plan.run(given, 3)
     assert status == 0 and together.tobytes() == (expected + 0.0).tobytes()
     for threads in (1, 2, 2, 2):
@@ -214,5 +208,5 @@ def test_lanes_and_threads_do_not_change_a_bit() -> None:
 def test_loops_that_are_many_and_unlike_are_interpreted() -> None:
     model = lw.mechanisms.serial_chain(60)
     frames = holds(*((str(k), body) for k in range(20) for body in (1 + k, 60 - k)))
-    assert type(plan_for(Task(closing(method="assembly"), model, (), frames))).__name__ == "Interpreted"
-    assert isinstance(plan_for(Task(ASSEMBLY, model)), Looped)
+    assert type(planned(task_of(closing(method="assembly"), model, frames))).__name__ == "Interpreted"
+    assert type(planned(task_of(ASSEMBLY, model))).__name__ == "Looped"

@@ -19,7 +19,6 @@ from rich.console import Console
 import linkwork as lw
 from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, closing
-from linkwork.engine.plans import Task, plan_for
 from linkwork.inside import evaluate
 from linkwork.model import Frame, Model
 from linkwork.model.loops import loops_of
@@ -28,6 +27,7 @@ from linkwork_lab.reproduce import closed_chains, parts
 from linkwork_lab.reproduce.closed_chains import measurements, plots
 from linkwork_lab.reproduce.closed_chains.ladders import ladder
 from linkwork_lab.reproduce.counting import as_written, folded
+from programs import planned, task_of
 from strategies import JOINTS, Array, close, random_tree, state_of
 from test_constraints import four_bar, moving, mujocos_four_bar, rolling, rows_of
 from test_pinocchio import make
@@ -237,7 +237,7 @@ def test_code_has_the_bits_of_the_interpreter() -> None:
         given = [arguments(model, frames, rows, seed) for seed in range(5)]
         entry = closing()
         expected = [evaluate(entry, model, [array.ravel().tolist() for array in state], frames) for state in given]
-        plan = plan_for(Task(entry, model, (), frames), "rolled")
+        plan = planned(task_of(entry, model, frames), "rolled")
         flat = [np.stack([state[k].ravel() for state in given]) for k in range(7)]
         together, status = plan.run(flat, 5)
         assert status == 0
