@@ -25,7 +25,7 @@ COPIED = ("src", "tests", "docs", "benchmarks", "examples", "pyproject.toml", "R
 
 
 class Fault(NamedTuple):
-    """What is replaced by what, in which module, and the tests that should see it."""
+    """What is replaced by what, in which module, and the tests that should see it: files, or tests of one."""
 
     module: str
     right: str
@@ -71,10 +71,26 @@ FAULTS = [
     ),
     Fault("engine/emit/arithmetic.py", '"sub": "fsub"', '"sub": "fadd"', "engine bits"),
     Fault(
-        "engine/plans/segmented.py",
-        "6 * order.bodies[:, None] + np.arange(6)",
-        "6 * order.bodies[:, None] + np.arange(6)[::-1]",
+        "engine/plans/permuted.py",
+        "results = [Taken(np.argsort(order.places(space)))",
+        "results = [Taken(order.places(space))",
         "segments",
+    ),
+    Fault("engine/plans/planner.py", '"rolled" if loops else', '"specialised" if loops else', "plans"),
+    Fault(
+        "engine/emit/carrying.py",
+        "if all(times[number] == 1 for",
+        "if all(times[number] >= 1 for",
+        "verifier",
+    ),
+    Fault("engine/emit/columns.py", "address.offset * self.stride", "address.offset", "constrained_derivatives"),
+    Fault("engine/emit/columns.py", "'i64', 0, 2)", "'i64', 0, 0)", "constrained_derivatives"),
+    Fault("engine/trace/overwriting.py", "return not strictly", "return True", "rolled_derivatives"),
+    Fault(
+        "engine/code/cache.py",
+        "content[:first] != _MAGIC or not hmac.compare_digest(_digest(key, image), digest):",
+        "content[:first] != _MAGIC:",
+        "cache",
     ),
     Fault(
         "dynamics/coupled_joints.py",
@@ -83,11 +99,12 @@ FAULTS = [
         "constraints",
     ),
     Fault("dynamics/pose_errors.py", "there[k][3] - here[k][3]", "here[k][3] - there[k][3]", "inverse_kinematics"),
+    Fault("dynamics/contact/bonds.py", "[k * d * error for", "[-k * d * error for", "contact"),
     Fault(
-        "dynamics/contact/text.py",
-        "-(b * dot(row, speeds) + rate) - k * d * error",
-        "-(b * dot(row, speeds) + rate) + k * d * error",
-        "contact",
+        "dynamics/contact/by_bodies.py",
+        "Bond(J, -rate - pull, D)",
+        "Bond(J, -rate + pull, D)",
+        "contact_many_bodies::test_a_matrix_and_articulated_bodies_carry_the_same_problem",
     ),
     Fault("simulation/integrators.py", "2.0 * (a2 + a3) + a4", "(a2 + a3) + a4", "simulation"),
     Fault("simulation/rollouts/gradients.py", "weights, now + 1, steps", "weights, now, steps", "gradients"),
@@ -101,6 +118,13 @@ FAULTS = [
         "value = value - L[i][k] * L[j][k]",
         "value = value + L[i][k] * L[j][k]",
         "compile",
+    ),
+    Fault("bases.py", "_t(self.factor) @ (self.scale * u)", "self.factor @ (self.scale * u)", "change_of_basis"),
+    Fault(
+        "batches.py",
+        "len(different) > 1 else next",
+        "len(different) > 2 else next",
+        "batches::test_batch_dimensions_broadcast",
     ),
     Fault("viewer/forces.py", "_turned(poses, wrenches[..., :3])", "_turned(poses, wrenches[..., 3:])", "show"),
     Fault("viewer/camera.py", "[-sin(a), cos(a), 0.0]", "[sin(a), cos(a), 0.0]", "viewer"),
@@ -117,7 +141,8 @@ def planted(fault: Fault, folder: Path) -> None:
 
 def finder(fault: Fault, folder: Path) -> str:
     """The first test that fails, or why the tests do not even begin; empty if all pass."""
-    files = [f"tests/test_{name}.py" for name in fault.tests.split()]
+    parts = [name.partition("::") for name in fault.tests.split()]
+    files = [f"tests/test_{name}.py{mark}{test}" for name, mark, test in parts]
     environment = {**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider", *files]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)

@@ -1,10 +1,10 @@
 """Threads that make the same calls at the same time, calls that succeed and calls that fail, for an allocator that
 checks memory.
 
-    PYTHONMALLOC=debug MALLOC_PERTURB_=165 python tests/competing.py 3.0
+    PYTHONMALLOC=debug MALLOC_PERTURB_=165 python tests/competing.py 3
 
 The calls of a group share code: of a compiled function, of a public function, of simulations. For each group in turn,
-for its share of so many seconds, threads make any of them: for one state, and for batches that run without the GIL;
+so many times, threads make all of them in random order: for one state, and for batches that run without the GIL;
 with results that are not finite, arguments that do not fit, and functions that raise. Another thread keeps Python's
 lists of free tuples full, so that whatever the others drop goes back to the allocator at once. Each result must have
 the bits of the first call; each error must be of the same class.
@@ -15,7 +15,6 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -29,8 +28,8 @@ STATES = (1, 70, 2000, 10000)
 """Of a batch: code for one state, and for tiles with the GIL and without it."""
 FREE = 2100
 """More tuples of one size than Python keeps for reuse."""
-SPELL = 0.01
-"""Seconds for which a thread repeats a call."""
+SPELL = 10
+"""How often a thread repeats a call."""
 ARM = lw.mechanisms.serial_chain(3)
 CART = lw.mechanisms.double_pendulum()
 PLANE = [lw.PointOnPlane("tip", normal="x")]
@@ -155,19 +154,18 @@ def outcome(call: Call) -> list[bytes] | type[BaseException]:
         return type(error)
 
 
-def compete(calls: list[Call], seconds: float) -> tuple[Counter[str], set[str]]:
+def compete(calls: list[Call], rounds: int) -> tuple[Counter[str], set[str]]:
     """How many calls of several threads succeeded and failed, and what was wrong."""
     expected = [outcome(call) for call in calls]
     for each in calls * 2:  # the builtins' entries are made
         outcome(each)
-    end, counts, wrong = time.monotonic() + seconds, Counter[str](), set[str]()
+    counts, wrong, ended = Counter[str](), set[str](), threading.Event()
 
     def call(seed: int) -> None:
         rng = np.random.default_rng(seed)
         try:
-            while time.monotonic() < end:
-                k, spell = int(rng.integers(len(calls))), time.monotonic() + SPELL
-                while time.monotonic() < spell:
+            for k in np.concatenate([rng.permutation(len(calls)) for _ in range(rounds)]):
+                for _ in range(SPELL):
                     found = outcome(calls[k])
                     counts["failed" if isinstance(found, type) else "succeeded"] += 1
                     if found != expected[k]:
@@ -177,30 +175,32 @@ def compete(calls: list[Call], seconds: float) -> tuple[Counter[str], set[str]]:
             raise
 
     def fill() -> None:
-        while time.monotonic() < end:
+        while not ended.wait(1e-3):
             kept = [(None,) * size for size in range(1, 10) for _ in range(FREE)]
             del kept
-            time.sleep(1e-3)
 
-    threads = [threading.Thread(target=call, args=(seed,)) for seed in range(3)] + [threading.Thread(target=fill)]
-    for thread in threads:
+    filling = threading.Thread(target=fill)
+    threads = [threading.Thread(target=call, args=(seed,)) for seed in range(3)]
+    for thread in (filling, *threads):
         thread.start()
     for thread in threads:
         thread.join()
+    ended.set()
+    filling.join()
     return counts, wrong
 
 
-def main(seconds: float) -> None:
+def main(rounds: int) -> None:
     groups = compiled() | public() | over_time()
     sys.setswitchinterval(1e-5)
     gc.freeze()
     failures = []
     for name, calls in groups.items():
-        counts, wrong = compete(calls, seconds / len(groups))
+        counts, wrong = compete(calls, rounds)
         sys.stdout.write(f"{name}: {counts['succeeded']} succeeded, {counts['failed']} failed\n")
         failures += [f"{name}: {each}" for each in sorted(wrong)]
     sys.exit("\n".join(failures) or 0)
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]) if len(sys.argv) > 1 else 3.0)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2)

@@ -20,7 +20,7 @@ import linkwork
 from linkwork.engine.code.cache import obstacle
 from linkwork.engine.emit import builtin
 from linkwork.engine.run import threads
-from strategies import FORMS
+from strategies import FORMS, in_form
 
 SOURCE = Path(linkwork.__file__).parent
 ROOT = Path(__file__).parents[1]
@@ -38,7 +38,7 @@ settings.load_profile("linkwork")
 
 @pytest.fixture(params=FORMS)
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    with linkwork.form(request.param):
+    with in_form(request.param):
         yield request.param
 
 
@@ -92,7 +92,7 @@ QUICK = {
     "test_portability": "symbols.*builtin|ordered|served|sees|doctor",
     "test_cache": "compiled_once|damaged|belong|written|link|pipe|forged|swapped",
     "test_batches": r"1000.*\barticulated_body\b|broadcast.*\b(inverse_dynamics|energy)\b|strides.*interpreted|types",
-    "test_calls": "every_kind_of_argument_in_turn|builtin|eight_threads|forked|one_thread_only|variable",
+    "test_calls": "every_kind_of_argument_in_turn|builtin|eight_threads|forked",
     "test_competing": "off",
     "test_excused": "",
     "test_fuzz": "called",
@@ -125,7 +125,8 @@ code cache. They cover every area, and each form in which an algorithm runs.
 
 
 LONG = (
-    *("test_batches", "test_bits", "test_reproduce", "test_examples", "test_laws", "test_segments", "test_operational"),
+    *("test_steps", "test_contact_many_bodies", "test_examples", "test_rolled_derivatives", "test_batches"),
+    *("test_bits", "test_reproduce", "test_laws", "test_segments", "test_operational", "test_unsolved"),
     *("test_constraint_force", "test_engine", "test_isomorphic", "test_pinocchio", "test_truth", "test_virtual_work"),
     "test_errors",
 )
@@ -171,7 +172,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew")
-    parser.addoption("--every-step", action="store_true", help="with the tests of steps that make steps runs")
+    parser.addoption("--every-step", action="store_true", help="with what make test leaves out")
 
 
 def pytest_configure(config: pytest.Config) -> None:

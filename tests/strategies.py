@@ -6,7 +6,9 @@ hypothesis chooses among them and chooses the states.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from functools import cache, wraps
 from itertools import product
@@ -19,7 +21,6 @@ from numpy.typing import NDArray
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS, FORWARD_DYNAMICS, FRAMES, OPERATIONAL, REFERENCES
-from linkwork.engine.mode import current_form
 from linkwork.joints import (
     Cylindrical,
     Fixed,
@@ -186,6 +187,24 @@ FEW_FRAMES = ("f4", "post")
 def few_kinds() -> Model:
     """A small tree for tests of all functions in all forms: the same everywhere, so that its code is compiled once."""
     return random_tree(462, (Spherical(), Revolute((1.0, 2.0, 3.0)), Fixed()), 5, name="few_kinds")
+
+
+_form = ContextVar("form of the test", default="auto")
+
+
+def current_form() -> str:
+    """The form that the fixture ``engine`` has requested."""
+    return _form.get()
+
+
+@contextmanager
+def in_form(name: str) -> Iterator[None]:
+    token = _form.set(name)
+    try:
+        with lw.form(name):
+            yield
+    finally:
+        _form.reset(token)
 
 
 def models_of_form() -> tuple[Model, ...]:

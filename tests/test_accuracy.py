@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from linkwork import cli
-from linkwork_lab.reproduce.accuracy import measurements, page
+from linkwork_lab.reproduce.accuracy import algorithms, measurements, page
 from linkwork_lab.reproduce.accuracy.cases import CASES
 from linkwork_lab.reproduce.accuracy.methods import METHODS, OURS
 
@@ -65,11 +65,19 @@ def test_the_command_measures_draws_and_prints(
 ) -> None:
     drawn: dict[str, Any] = {}
     monkeypatch.setattr(page, "save", lambda picture, folder, name: drawn.setdefault(name, picture) and [])
-    few = measurements.Settings(cases=("star",), states=1, mechanisms=("star of 12",), states_of_algorithms=1)
+    few = measurements.Settings(
+        cases=("star",),
+        states=1,
+        mechanisms=("star of 12",),
+        differentiated=("chain of 10 revolute",),
+        states_of_algorithms=1,
+    )
     monkeypatch.setattr(measurements.Settings, "quick", staticmethod(lambda: few))
     assert cli.main(["reproduce", "accuracy", "--quick", "--out", str(tmp_path)]) == 0
     data = json.loads((tmp_path / "data.json").read_text(encoding="utf-8"))
-    assert set(data["stamps"]) == {"errors/star", "algorithms/star of 12"}
+    assert set(data["stamps"]) == {"errors/star", "algorithms/star of 12", "derivatives/chain of 10 revolute"}
+    own, other = data["derivatives"]["chain of 10 revolute"], algorithms.INVERSE
+    assert all(error < 1e-11 for name, error in own.items() if name != other) and (own[other] or 0.0) < 1e-8
     assert all(0.0 < data["errors"]["star"][method] < 1e-13 for method in OURS)
     assert all(error < 1e-14 for error in data["algorithms"]["star of 12"].values())
     (axes,) = drawn["errors"].axes

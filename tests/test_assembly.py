@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from math import log2
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -15,22 +16,21 @@ import pytest
 
 import linkwork as lw
 from exact import exact_tree
-from linkwork.algorithms import ALGORITHMS, closing
-from linkwork.engine.plans import Task, plan_for
-from linkwork.engine.plans.loops import Looped
-from linkwork.inside import evaluate
+from linkwork.algorithms import ALGORITHMS, Algorithm, closing
+from linkwork.inside import evaluate, machine_code
 from linkwork.model import Model
 from linkwork.model.assembly import assembly_of
-from linkwork_lab.reproduce.closed_chains.ladders import comb, ladder, star
+from linkwork_lab.reproduce.closed_chains.ladders import comb, ladder, snake, star
 from linkwork_lab.reproduce.counting import as_written
 from linkwork_lab.reproduce.longest_path import longest_path
-from programs import run_loops
+from programs import planned, run_loops, task_of
 from strategies import Array, close, pool, state_of
 from test_closed_chains import EVERY, LOOPS, ROWS, arguments, holds, pulled_bar
 
 context = mpmath.mp.clone()
 context.dps = 50
 ASSEMBLY = ALGORITHMS["assembly"]
+SOLID: dict[str, Any] = {"mass": 1.0, "com": (0.1, 0.0, 0.0), "inertia": (0.02, 0.03, 0.025)}
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 3], ids=lambda number: pool()[number].name)
@@ -101,8 +101,52 @@ def test_no_tree_takes_many_levels() -> None:
         hairy += [hairy[-1] + 1, *range(len(hairy) + 1, len(hairy) + 30)]
     for parents in (*trees, [0, *range(n)], [0, 0, *[1] * n], _valid(hairy)):
         assert len(assembly_of(parents).levels) <= 3 * log2(len(parents)) + 6
-    held = assembly_of([0, *range(100)], [(0, 90), (0, 60), (1, 80), (1, 0)])
-    assert held.parts[-1].closed == (1,) and sum(0 in part.closed for part in held.parts) == 1
+
+
+def test_loops_with_the_world_are_closed_on_paths_from_it() -> None:
+    """One on a side branch at the link that carries the branch, one with two bodies where both are."""
+    chain = assembly_of([0, *range(100)], [(0, 90), (0, 60), (1, 80), (1, 0), (2, 7), (3, 20), (3, 40), (3, 0)])
+    at = {loop: part for part in chain.parts for loop in part.closed}
+    assert [(at[loop].kind, at[loop].body) for loop in (1, 2)] == [("link", 80), ("link", 7)]
+    assert at[0].kind == at[3].kind == "joined" and sum(len(part.closed) for part in chain.parts) == 4
+    branched = assembly_of([0, 0, 1, 2, 3, 4, 2, 6], [(0, 7), (1, 6)])
+    (where,) = (part for part in branched.parts if part.closed)
+    assert (where.kind, where.body, set(where.closed)) == ("link", 2, {0, 1})
+    assert max(len(part.loops) for part in branched.parts) == 2, "open along the branch"
+
+
+@pytest.mark.parametrize("base", ["floating", "fixed"])
+def test_holds_on_the_path_and_on_branches_agree_with_virtual_work(base: str) -> None:
+    """A chain with branches of two links, held to the ground at links of both."""
+    builder, last = lw.Builder(), "world"
+    for k in range(6):
+        joint = lw.joints.Free() if base == "floating" and not k else lw.joints.Universal("y", "z")
+        last = builder.add_body(f"spine{k}", last, joint, lw.placement((0.3 if k else 0.0, 0, 0)), **SOLID)
+        if k % 2:
+            leg = builder.add_body(f"leg{k}", last, lw.joints.Spherical(), lw.placement((0, 0.1, 0)), **SOLID)
+            builder.add_body(f"foot{k}", leg, lw.joints.Revolute("x"), lw.placement((0, 0.2, 0)), **SOLID)
+    model = builder.build()
+    constraints = [lw.PointOnPlane(name) for name in ("spine2", "foot1", "spine5", "foot5", "leg3")]
+    rng = np.random.default_rng(3)
+    q = lw.integrate(model, lw.neutral(model), 0.2 * rng.normal(size=model.nv))
+    v, tau = rng.normal(size=(2, model.nv))
+    for engine in ("interpreted", "auto"):
+        with lw.form(engine):
+            one, two = (
+                lw.constrained_dynamics_and_reactions(model, q, v, tau, constraints, method=method)
+                for method in ("virtual_work", "assembly")
+            )
+        for x, y in zip(one, two, strict=True):
+            close(x, y, 1e-10)
+
+
+def test_many_holds_leave_the_depth_logarithmic() -> None:
+    """A snake on the ground: with each doubling of its links, all of them held, the same number of operations more."""
+    snakes = [snake(n) for n in (4, 8, 16, 32)]
+    paths = [longest_path(closing(method="assembly"), each.model, each.holds) for each in snakes]
+    assert np.ptp(np.diff(paths)) == 0 and paths[1] - paths[0] <= 70
+    serial = longest_path(closing(), snakes[-1].model, snakes[-1].holds)
+    assert 5 * paths[-1] < serial
 
 
 def _valid(parents: Sequence[int]) -> list[int]:
@@ -114,7 +158,7 @@ def test_code_has_the_bits_of_the_interpreter() -> None:
     given = [arguments(model, frames, {"a": 1}, seed) for seed in range(3)]
     flat = [np.stack([state[k].ravel() for state in given]) for k in range(7)]
     entry = closing(method="assembly")
-    plan = plan_for(Task(entry, model, (), frames), "specialised")
+    plan = planned(task_of(entry, model, frames), "specialised")
     together, status = plan.run(flat, 3)
     assert status == 0
     for state in range(3):
@@ -124,17 +168,15 @@ def test_code_has_the_bits_of_the_interpreter() -> None:
             assert one[state].tobytes() == two[0].tobytes() == (np.array(three) + 0.0).tobytes()
 
 
-def rolled_results(task: Task, given: Sequence[Array]) -> list[Array]:
+def rolled_results(entry: Algorithm, model: Model, frames: Sequence[lw.Frame], given: Sequence[Array]) -> list[Array]:
     """The results by the definition of the intermediate code, after the program has been verified."""
-    plan = plan_for(task, "rolled", lanes=2)
-    assert isinstance(plan, Looped)
-    return run_loops(plan.loops, given)
+    return run_loops(planned(task_of(entry, model, frames), "rolled", lanes=2).loops, given)
 
 
 def test_one_loop_over_levels_has_the_bits_of_the_text() -> None:
     """Joints whose subspaces vary, and loops."""
     s = state_of(pool()[1], 1)
-    found = rolled_results(Task(ASSEMBLY, s.model), [s.q, s.v, s.tau, s.f_ext])
+    found = rolled_results(ASSEMBLY, s.model, (), [s.q, s.v, s.tau, s.f_ext])
     expected = evaluate(ASSEMBLY, s.model, [each.ravel().tolist() for each in (s.q, s.v, s.tau, s.f_ext)])
     assert (found[0] + 0.0).tobytes() == (np.array(expected[0]) + 0.0).tobytes()
     model, frames = (
@@ -143,7 +185,7 @@ def test_one_loop_over_levels_has_the_bits_of_the_text() -> None:
     )
     given, entry = arguments(model, frames, {"a": 2, "b": 1}, 0), closing(method="assembly")
     expected = evaluate(entry, model, [array.ravel().tolist() for array in given], frames)
-    for one, two in zip(rolled_results(Task(entry, model, (), frames), given), expected, strict=True):
+    for one, two in zip(rolled_results(entry, model, frames, given), expected, strict=True):
         assert (one + 0.0).tobytes() == (np.array(two) + 0.0).tobytes()
 
 
@@ -151,11 +193,9 @@ def test_lanes_and_threads_do_not_change_a_bit() -> None:
     """For parts of a comb, which may be anywhere, and for a batch."""
     model = comb(14)
     s = state_of(model, 1, (3,))
-    given = [array.reshape(3, -1) for array in (s.q, s.v, s.tau)]
-    task = Task(ASSEMBLY, model, ("f_ext",))
-    (expected,), _ = plan_for(task, "interpreted").run(given, 3)
-    plan = plan_for(task, "rolled", lanes=2)
-    assert isinstance(plan, Looped) and plan.team is not None
+    given = (s.q, s.v, s.tau)
+    (expected,) = machine_code(ASSEMBLY, model, form="interpreted")(*given)
+    plan = planned(task_of(ASSEMBLY, model, absent=("f_ext",)), "rolled", lanes=2)
     (together,), status = plan.run(given, 3)
     assert status == 0 and together.tobytes() == (expected + 0.0).tobytes()
     for threads in (1, 2, 2, 2):
@@ -168,5 +208,5 @@ def test_lanes_and_threads_do_not_change_a_bit() -> None:
 def test_loops_that_are_many_and_unlike_are_interpreted() -> None:
     model = lw.mechanisms.serial_chain(60)
     frames = holds(*((str(k), body) for k in range(20) for body in (1 + k, 60 - k)))
-    assert type(plan_for(Task(closing(method="assembly"), model, (), frames))).__name__ == "Interpreted"
-    assert isinstance(plan_for(Task(ASSEMBLY, model)), Looped)
+    assert type(planned(task_of(closing(method="assembly"), model, frames))).__name__ == "Interpreted"
+    assert type(planned(task_of(ASSEMBLY, model))).__name__ == "Looped"

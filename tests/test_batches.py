@@ -13,7 +13,6 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
-from linkwork.engine.spaces import shape
 from linkwork.joints import Revolute, Spherical
 from linkwork.model import Model
 from strategies import ARRAYS, ASKED, CALLS, FEW_FRAMES, FORMS, Array, State, few_kinds, pool, random_tree, state_of
@@ -59,11 +58,27 @@ def arrays(results: Any) -> tuple[Array, ...]:
     return results if isinstance(results, tuple) else (results,)
 
 
-def flat_shape(name: str, space: str) -> tuple[int, ...]:
-    """The shape of one state's result."""
-    if name.startswith("jacobian_drift"):
-        return (6 * len(FRAMES),)
-    return shape(space, EVERY, len(FRAMES))
+def shapes() -> dict[str, tuple[int, ...]]:
+    """The shape of one state's result, by its space."""
+    n, bodies, frames = EVERY.nv, len(EVERY.bodies), len(FRAMES)
+    return {
+        "scalar": (),
+        "vector": (3,),
+        "wrench": (6,),
+        "configuration": (EVERY.nq,),
+        "velocity": (n,),
+        "matrix": (n, n),
+        "full_matrix": (n, n),
+        "momentum_matrix": (6, n),
+        "wrenches": (bodies, 6),
+        "poses": (frames, 4, 4),
+        "twists": (frames, 6),
+        "stacked_twists": (6 * frames,),
+        "jacobian": (6 * frames, n),
+        "operational": (6 * frames, 6 * frames),
+        "responses": (6 * frames, n),
+        "regressor": (n, 10 * bodies),
+    }
 
 
 def test_every_algorithm_has_a_public_function() -> None:
@@ -92,7 +107,8 @@ def test_a_batch_of_1000_states_equals_the_1000_single_results_to_the_last_bit(e
 def assert_shapes(name: str, results: tuple[Array, ...], batch: tuple[int, ...]) -> None:
     for space, result in zip(ALGORITHMS[name].results, results, strict=True):
         assert result.dtype == np.float64
-        assert result.shape == (*batch, *flat_shape(name, space))
+        one = shapes()["stacked_twists" if name.startswith("jacobian_drift") else space]
+        assert result.shape == (*batch, *one)
         assert np.isfinite(result).all()
 
 

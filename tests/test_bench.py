@@ -13,7 +13,6 @@ from rich.console import Console
 import linkwork as lw
 from linkwork import cli
 from linkwork.algorithms import FORWARD_DYNAMICS
-from linkwork.engine.optimisations import OPTIMISATIONS
 from linkwork_lab.bench import Settings, Subject, chains, measure, measurements, standard, subjects, without
 from linkwork_lab.bench.cases import CASES, States
 from linkwork_lab.bench.contest import Contestant, UnavailableError, contest, difference, ours
@@ -310,15 +309,9 @@ def test_without_the_example_robots_ready_mechanisms_are_measured(monkeypatch: p
 def test_an_optimisation_is_measured_by_turning_it_off(capsys: pytest.CaptureFixture[str]) -> None:
     times = without.compare(CHAIN, "rows,packing", ["inverse_dynamics", "rollout"], [1, 9], rounds=1)
     assert {name: list(row) for name, row in times.items()} == {"inverse_dynamics": [1, 9], "rollout": [1, 9]}
-    assert all(0.0 < seconds < 1.0 for row in times.values() for both in row.values() for seconds in both)
+    assert all(seconds > 0.0 for row in times.values() for both in row.values() for seconds in both)
     without.print_comparison(CHAIN, "rows,packing", times, Console(width=200))
     table = capsys.readouterr().out
     assert "one call" in table and "9 states" in table and table.count("×") == 4
     assert cli.main(["bench", "serial_chain:1", "--without", "rows,haste"]) != 0
     assert "'haste' is none of rows" in capsys.readouterr().err
-
-
-def test_the_page_of_times_says_what_each_optimisation_brings() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "performance.md").read_text(encoding="utf-8")
-    for name, what in OPTIMISATIONS.items():
-        assert f"| `{name}` | {what} |" in page

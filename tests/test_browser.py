@@ -52,6 +52,7 @@ class Page:
 
     def __init__(self, browser: Any, url: str, **size: int) -> None:
         self.page, self.errors, self.asked = browser.new_page(), list[str](), list[str]()
+        self.page.set_default_timeout(600_000)  # ms: a page may be slow on a busy machine
         self.page.on("console", lambda message: self.errors.extend([message.text] * (message.type == "error")))
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +22,10 @@ import linkwork as lw
 from linkwork import cli
 from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.code import cache, fingerprint, jit, linker, loader
-from linkwork.engine.plans import Task, plan_for
-from linkwork.engine.plans.plan import Compiled
 from linkwork.joints import Joint, Revolute
 from linkwork.model import Model
+from linkwork.model.geometry import Geometry
+from programs import planned, task_of
 from strategies import Crank
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions and users as on POSIX")
@@ -520,10 +522,7 @@ def key(
     cpu: tuple[str, str] | None = None,
     frame: str = "",
 ) -> str:
-    frames = [model.frame(frame)] if frame else []
-    made = plan_for(Task(ALGORITHMS[name], model, (), frames), form, cpu)
-    assert isinstance(made, Compiled)
-    return made.key(4)
+    return str(planned(task_of(ALGORITHMS[name], model, [frame] if frame else ()), form, cpu).key(4))
 
 
 def test_the_key_of_specialised_code_changes_with_everything_that_the_code_depends_on() -> None:
@@ -548,10 +547,19 @@ def test_the_key_of_specialised_code_changes_with_everything_that_the_code_depen
     assert key(arm()) == key(model)
 
 
-def test_names_do_not_matter_to_the_code() -> None:
+def test_names_and_shapes_do_not_matter_to_the_code() -> None:
     builder = lw.Builder("other")
     builder.add_body("rod", joint=Revolute("y"), mass=1.0, com=(0.1, 0.2, 0.3), inertia=np.eye(3))
     assert key(builder.build()) == key(arm())
+    assert key(replace(arm(), geometry=(Geometry(1, lw.placement(), "box", (1.0, 1.0, 1.0)),))) == key(arm())
+
+
+def test_only_texts_of_the_library_are_covered_by_its_digest() -> None:
+    own = ("articulated_body", "operational_inertia/pv", "jacobian/local", "constraint_force")
+    studies = ("constraint_force_world", "virtual_work_split", "virtual_work_unsplit")
+    assert all(fingerprint.is_own(ALGORITHMS[name].text) for name in own)
+    assert not any(fingerprint.is_own(ALGORITHMS[name].text) for name in studies)
+    assert not fingerprint.is_own(key) and not fingerprint.is_own(partial(key, 1))
 
 
 def test_the_key_changes_with_the_library_and_with_llvm(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -646,8 +654,7 @@ def test_generated_code_is_never_writable_and_executable_at_once(form: str) -> N
     """One such page is libffi's, for a callback that llvmlite makes when it is imported; there are no others."""
     jit._llvm()
     before = [mapping for mapping in mappings() if "wx" in mapping[2]]
-    made = plan_for(Task(ALGORITHMS["mass_matrix"], arm()), form)
-    assert isinstance(made, Compiled)
+    made = planned(task_of(ALGORITHMS["mass_matrix"], arm()), form)
     for lanes in (1, made.lanes):
         code, _ = made.code(lanes)
         for address in code.addresses.values():

@@ -23,12 +23,9 @@ from hypothesis import strategies as st
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
-from linkwork.engine import mode
-from linkwork.engine.code import linker
-from linkwork.engine.emit import builtin
-from linkwork.engine.plans import Task, plan_for
 from linkwork.joints import Prismatic, Revolute, Spherical
 from linkwork.model import Model
+from programs import planned, task_of
 from strategies import Array, random_tree, state_of
 
 MODEL = random_tree(500, (Spherical(), Revolute((1.0, 2.0, 3.0)), Prismatic("x")), 4, name="called")
@@ -190,7 +187,7 @@ def test_a_mechanism_without_freedom() -> None:
 
 
 def served(name: str = "inverse_dynamics") -> Callable[..., Any]:
-    made = plan_for(Task(ALGORITHMS[name], MODEL, ("f_ext",)), "specialised").served("one", "batch")
+    made = planned(task_of(ALGORITHMS[name], MODEL, absent=("f_ext",)), "specialised").served("one", "batch")
     assert made is not None
     return partial(made, None)
 
@@ -368,7 +365,7 @@ def test_each_model_has_builtins_of_its_own() -> None:
     found, pose = lw.mass_matrix(model, q), lw.forward_kinematics(model, q, "tip")
     assert np.array_equal(lw.mass_matrix(model, q), found)
     assert np.array_equal(lw.forward_kinematics(model, q, "tip"), pose)
-    assert ("mass_matrix" in model._memo.quick) is builtin.available() and "tip" in model._memo.frames
+    assert "tip" in model._memo.frames
     parts = {name: getattr(model, name) for name in model.__dataclass_fields__}
     copies = [copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model)), Derived(**parts)]
     for other in copies:
@@ -392,30 +389,6 @@ def test_a_number_of_threads_that_cannot_be(count: Any) -> None:
 # Where something is missing
 
 
-def test_without_the_builtin_calls_work_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builtin, "available", lambda: False)
-    model: Model = pickle.loads(pickle.dumps(MODEL))
-    for _ in range(2):
-        assert np.array_equal(lw.mass_matrix(model, ONE.q), lw.mass_matrix(MODEL, ONE.q))
-        for mine, other in zip(lw.energy(model, ONE.q, ONE.v), lw.energy(MODEL, ONE.q, ONE.v), strict=True):
-            assert np.array_equal(mine, other)
-    assert plan_for(Task(ALGORITHMS["mass_matrix"], model), "specialised").served("one") is None
-
-
-def test_without_executable_memory_the_interpreter_takes_over_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = lw.mass_matrix(MODEL, ONE.q)
-    model: Model = pickle.loads(pickle.dumps(MODEL))
-    monkeypatch.setattr(linker, "executable_memory", lambda: False)
-    mode._default.cache_clear()
-    try:
-        with pytest.warns(lw.LinkworkWarning, match="executable"):
-            assert np.array_equal(lw.mass_matrix(model, ONE.q), expected)
-        assert np.array_equal(lw.mass_matrix(model, ONE.q), expected)  # said once
-        assert not model._memo.plans
-    finally:
-        mode._default.cache_clear()
-
-
 ALONE = """
 import sys, numpy as np, linkwork as lw
 print(lw.mass_matrix(lw.mechanisms.double_pendulum(), [0.1, 0.2]).tobytes().hex(), "llvmlite" in sys.modules)
@@ -428,13 +401,3 @@ def test_the_environment_can_ask_for_the_interpreter() -> None:
     found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
     expected = lw.mass_matrix(lw.mechanisms.double_pendulum(), [0.1, 0.2])
     assert found == [expected.tobytes().hex(), "False"]
-
-
-def test_the_interpreter_can_be_asked_for_in_one_thread_only() -> None:
-    seen: dict[str, str] = {}
-    with lw.interpreted():
-        thread = threading.Thread(target=lambda: seen.update(other=mode.current_form()))
-        thread.start()
-        thread.join()
-        seen["here"] = mode.current_form()
-    assert seen == {"other": "auto", "here": "interpreted"} and mode.current_form() == "auto"

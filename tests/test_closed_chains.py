@@ -19,7 +19,6 @@ from rich.console import Console
 import linkwork as lw
 from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, closing
-from linkwork.engine.plans import Task, plan_for
 from linkwork.inside import evaluate
 from linkwork.model import Frame, Model
 from linkwork.model.loops import loops_of
@@ -28,6 +27,7 @@ from linkwork_lab.reproduce import closed_chains, parts
 from linkwork_lab.reproduce.closed_chains import measurements, plots
 from linkwork_lab.reproduce.closed_chains.ladders import ladder
 from linkwork_lab.reproduce.counting import as_written, folded
+from programs import planned, task_of
 from strategies import JOINTS, Array, close, random_tree, state_of
 from test_constraints import four_bar, moving, mujocos_four_bar, rolling, rows_of
 from test_pinocchio import make
@@ -237,7 +237,7 @@ def test_code_has_the_bits_of_the_interpreter() -> None:
         given = [arguments(model, frames, rows, seed) for seed in range(5)]
         entry = closing()
         expected = [evaluate(entry, model, [array.ravel().tolist() for array in state], frames) for state in given]
-        plan = plan_for(Task(entry, model, (), frames), "rolled")
+        plan = planned(task_of(entry, model, frames), "rolled")
         flat = [np.stack([state[k].ravel() for state in given]) for k in range(7)]
         together, status = plan.run(flat, 5)
         assert status == 0
@@ -271,7 +271,9 @@ def test_what_is_wrong_is_said() -> None:
 
 
 def test_the_experiment_measures_draws_and_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = measurements.Settings(loops=(1,), timed=False, counted=(1, 2), links=(2, 4), held=(1, 2))
+    small = measurements.Settings(
+        loops=(1,), timed=False, counted=(1, 2), links=(2, 4), held=(1, 2), on_the_ground=(1, 2)
+    )
     monkeypatch.setattr(measurements.Settings, "quick", staticmethod(lambda: small))
     data = json.loads(json.dumps(parts.measure(*closed_chains.parts(True, lambda what: None), lambda what: None)))
     operations = data["operations"]

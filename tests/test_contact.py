@@ -16,6 +16,7 @@ import pytest
 import linkwork as lw
 from linkwork.dynamics.contact.boxes import Solid, box_touches
 from linkwork.dynamics.held import held_by
+from linkwork.engine.plans.costs import costs
 from linkwork.simulation import off_constraints
 from linkwork.spatial import Mat3, Transform, Vec3
 from strategies import Array
@@ -54,6 +55,22 @@ SCENES = {
       </body><body name="two" pos="0.3 0 0.2"><freejoint/><geom size="0.1"/></body></worldbody>
       <equality><connect body1="one" body2="two" anchor="0.15 0 0" solref="0.03 0.8"/>
         <joint joint1="p" joint2="r" polycoef="0.1 -0.5 0 0 0" solimp="0.7 0.9 0.05"/></equality>""",
+    "welds": """
+      <default><geom conaffinity="0"/></default>
+      <worldbody><geom type="plane" size="9 9 1" conaffinity="1"/><site name="hook" pos="0 .2 .3" euler="20 0 10"/>
+      <body name="one" pos="0 0 0.2"><freejoint/><geom size="0.1"/>
+        <body name="arm" pos="0.1 0 0"><joint name="p" axis="0 1 0"/><geom type="capsule" size="0.03 0.1"/>
+          <site name="eye" pos=".1 .1 0"/></body></body>
+      <body name="two" pos="0.3 0 0.2"><freejoint/><geom size="0.1"/></body></worldbody>
+      <equality><weld body1="arm" body2="two" anchor="0.15 0.1 0" relpose=".2 .1 0 1 .3 .2 .1" solref="0.03 0.8"/>
+        <weld body1="one" anchor=".1 0 .3" solimp="0.7 0.9 0.05"/>
+        <weld site1="hook" site2="eye" solref="0.05 1"/></equality>""",
+    "rotors": """
+      <default><geom conaffinity="0"/></default>
+      <worldbody><geom type="plane" size="9 9 1" conaffinity="1"/>
+      <body name="one" pos="0 0 0.1"><joint type="free" armature="0.7"/><geom size="0.1" mass="1"/>
+        <body name="arm" pos="0.1 0 0"><joint axis="0 1 0" armature="0.1"/><geom type="capsule" size="0.03 0.1"/></body>
+      </body></worldbody>""",
     "swimmer": """
       <option density="900" viscosity="0.5" wind="0.2 -0.1 0.3"/><default><geom conaffinity="0"/></default>
       <worldbody><geom type="plane" size="9 9 1" conaffinity="1"/>
@@ -485,6 +502,41 @@ def test_a_tolerance_ends_the_search_sooner() -> None:
     assert errors[0] > 1e-6 > errors[1] and errors[2] == 0.0  # of the last step, which is made, the square is left
 
 
+@pytest.mark.parametrize("matrix", [True, False])
+def test_equal_contacts_share_the_load(matrix: bool) -> None:
+    builder = lw.Builder(f"{matrix}")
+    for k, place in enumerate(((0.0, 0.0, 0.09), (0.05, 0.0, 0.25))):
+        builder.add_body(f"ball{k}", "world", lw.joints.Free(), lw.placement(place), mass=2.0, inertia=(0.01,) * 3)
+    model, ball = builder.build(), lw.Sphere(0.1)
+    q, v = lw.neutral(model), np.zeros(12)
+    apart = [lw.Contact("ball0", ball, friction=0.3), lw.Contact("ball1", ball, ball, on="ball0", dimensions=1)]
+    with lw.interpreted(), costs(dense_contacts=10**9 if matrix else 0):
+        a, forces = lw.contact_dynamics(model, q, v, 0.0 * v, [apart[0]] * 3 + [apart[1]] * 2)
+    np.testing.assert_allclose(forces[:3], forces[:1].repeat(3, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(forces[3:], forces[3:4].repeat(2, axis=0), rtol=1e-12)
+    together = forces[:3].sum(axis=0) - forces[3:].sum(axis=0)
+    np.testing.assert_allclose(2.0 * a[:3], together - [0.0, 0.0, 2.0 * 9.81], atol=1e-10)
+
+
+@pytest.mark.parametrize("bodies", [2, 60])
+def test_a_contact_that_no_joint_opens_or_closes_is_refused_by_name(bodies: int) -> None:
+    builder, parent = lw.Builder(), "world"
+    for k in range(bodies):
+        solid: dict[str, Any] = {"mass": 1.0, "inertia": (0.1, 0.1, 0.1)}
+        builder.add_body(f"b{k}", parent, lw.joints.Revolute("y"), lw.placement((0.2, 0.0, 0.0)), **solid)
+        parent = f"b{k}"
+    builder.add_body("tool", "b1", lw.joints.Fixed(), lw.placement((0.1, 0.0, 0.0)), **solid)
+    model, touch = builder.build(), lw.Contact("tool", lw.Sphere(0.3), lw.Sphere(0.3), on="b1")
+    q, v = lw.neutral(model), np.zeros(model.nv)
+    for call in (
+        lambda: lw.contact_dynamics(model, q, v, v, [touch]),
+        lambda: lw.linearise(model, q, v, dt=0.01, contacts=[touch]),
+        lambda: lw.simulate(model, q, v, 0.1, 0.01, contacts=[touch]),
+    ):
+        with pytest.raises(lw.ArgumentError, match="'tool' is with 'b1', and no joint moves them apart"):
+            call()
+
+
 def test_bad_contacts_are_refused_by_name() -> None:
     with pytest.raises(lw.ArgumentError, match="tolerance of contacts must be a number of 0 or more, not -1"):
         lw.Contacts(tolerance=-1)
@@ -520,7 +572,7 @@ def test_bad_contacts_are_refused_by_name() -> None:
         (lambda: lw.Contact("foot0", placement=3), "placement of"),
         (lambda: lw.Contact("foot0", placement=lw.spatial.Transform("a", "b")), "placement of"),
         (lambda: lw.contact_points(model, lw.neutral(model), [lw.Contact("hand")]), "hand"),
-        (lambda: lw.contact_points(model, lw.neutral(model), [lw.Contact("foot0", on="foot1")]), "same body"),
+        (lambda: lw.contact_points(model, lw.neutral(model), [lw.Contact("foot0", on="foot1")]), "no joint moves them"),
         (lambda: lw.contact_points(model, lw.neutral(model), [1]), "lw.Contact objects"),
         (lambda: lw.contact_points(model, lw.neutral(model), "floor"), "list of lw.Contact"),
         (lambda: lw.contact_dynamics(model, lw.neutral(model), *np.zeros((2, 6)), [], constraints=3), "lw.Weld"),

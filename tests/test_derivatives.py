@@ -16,10 +16,8 @@ import pytest
 
 import linkwork as lw
 from exact import exact_tree
-from linkwork.algorithms import ALGORITHMS, REFERENCES, pulling_back
+from linkwork.algorithms import ALGORITHMS, REFERENCES
 from linkwork.cli.count import counted
-from linkwork.engine.plans import Task, plan_for
-from linkwork.engine.trace.tables import tables_of
 from linkwork.inside import evaluate
 from linkwork.joints import Joint, Prismatic, Revolute, Spherical
 from linkwork.model import Model
@@ -249,8 +247,6 @@ def test_a_free_root_may_be_anywhere() -> None:
 def test_any_choice_of_arguments_has_the_same_bits_in_every_form(wrt: tuple[str, ...]) -> None:
     model = random_tree(530, (lw.joints.Revolute("z"), lw.joints.Prismatic("x")), 3)
     s = state_of(model, 5, (3,))
-    arguments = [s.q, s.v, s.tau, s.weights, s.f_ext.reshape(3, -1)]
-    algorithm = pulling_back("forward_dynamics_vjp", wrt)
     with lw.interpreted():
         expected = lw.forward_dynamics_vjp(model, s.q, s.v, s.tau, s.weights, s.f_ext, wrt)
     whole = dict(
@@ -258,11 +254,11 @@ def test_any_choice_of_arguments_has_the_same_bits_in_every_form(wrt: tuple[str,
     )
     for name, result in zip(wrt, expected, strict=True):
         assert name not in whole or np.array_equal(result, whole[name])
-    for one in ("specialised", "rolled"):
-        found, status = plan_for(Task(algorithm, model), one).run(arguments, 3)
-        assert status == 0
+    for name in ("straight", "looped"):
+        with lw.form(name):
+            found = lw.forward_dynamics_vjp(model, s.q, s.v, s.tau, s.weights, s.f_ext, wrt)
         for result, numbers in zip(found, expected, strict=True):
-            assert np.array_equal(result, numbers.reshape(3, -1))
+            assert np.array_equal(result, numbers)
     out = tuple(np.empty_like(x) for x in expected)
     assert lw.forward_dynamics_vjp(model, s.q, s.v, s.tau, s.weights, s.f_ext, list(wrt), out=out) is out
     for result, numbers in zip(out, expected, strict=True):
@@ -270,15 +266,13 @@ def test_any_choice_of_arguments_has_the_same_bits_in_every_form(wrt: tuple[str,
 
 
 @pytest.mark.parametrize(
-    ("joints", "runs"),
-    [((Revolute("y"), Prismatic((1.0, 2.0, 2.0))), 2), ((*[Revolute("z")] * 5, Spherical()), 1)],
+    "joints",
+    [(Revolute("y"), Prismatic((1.0, 2.0, 2.0))), (*[Revolute("z")] * 5, Spherical())],
     ids=["one_degree_of_freedom", "others_in_between"],
 )
-def test_rows_that_are_found_side_by_side_have_the_bits_of_single_ones(joints: tuple[Joint, ...], runs: int) -> None:
+def test_rows_that_are_found_side_by_side_have_the_bits_of_single_ones(joints: tuple[Joint, ...]) -> None:
     model = random_tree(546, joints, 11)
-    s, tables = state_of(model, 3, (5,)), tables_of(model)
-    kinds = tables.ints[tables.sizes["run_ints"] :: 2][1 : 1 + len(model.bodies)]
-    assert np.count_nonzero(kinds == len(tables.kinds)) == runs
+    s = state_of(model, 3, (5,))
     functions: list[tuple[Callable[..., Any], Sequence[Array]]] = [
         (lambda *given: (lw.mass_matrix_inverse(*given),), (s.q,)),
         (lw.forward_dynamics_derivatives, (s.q, s.v, s.tau)),

@@ -1,8 +1,12 @@
-"""The tracer, the intermediate code and its definition, and machine code: all give the interpreter's bits."""
+"""The tracer, the intermediate code and its definition, and machine code: all give the interpreter's bits.
+``test_verifier`` has the checks of programs.
+"""
 
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,32 +17,23 @@ from hypothesis import strategies as st
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
-from linkwork.engine.emit.call_frame import TABLES
-from linkwork.engine.ir import evaluator
-from linkwork.engine.ir.address import Address
-from linkwork.engine.ir.layout import laid_out
-from linkwork.engine.ir.lists import pack_lists
-from linkwork.engine.ir.program import Block, Loop, Program, count, text
-from linkwork.engine.plans import Task
-from linkwork.engine.plans.loops import BodyLoops
-from linkwork.engine.plans.specialised import specialised_program as specialise
-from linkwork.engine.spaces import SPACES
-from linkwork.engine.trace.rolled import roll
-from linkwork.engine.trace.tracer import Tracer
-from linkwork.inside import evaluate
-from linkwork.model import Model
+from linkwork.inside import evaluate, operations
 from linkwork.spatial import LARGEST_ANGLE, atan2, elementary, sin_cos, sqrt, where_less
-from programs import BASELINE, arguments_of, bits, evaluated, machine
+from programs import (
+    BASELINE,
+    arguments_of,
+    bits,
+    evaluated,
+    is_about_frames,
+    machine,
+    planned,
+    run_program,
+    task_of,
+    traced,
+)
 from strategies import FAMILIES, Array, pool_to_compile, state_of
-from verifier import InvalidProgram, verify
 
 # The definition of the intermediate code against the interpreter
-
-
-def frames_of(model: Model, name: str) -> list[lw.Frame]:
-    spaces = ALGORITHMS[name].results
-    wanted = any(SPACES[space].of_frames for space in spaces)
-    return [model.frame(frame) for frame in model.frame_names[1::4]] if wanted else []
 
 
 @pytest.mark.parametrize("form", ["specialised", "rolled"])
@@ -47,7 +42,8 @@ def test_programs_are_well_formed_and_mean_what_the_text_means(name: str, form: 
     """On one tree of the pool for each algorithm, all of them by turns."""
     number = [*ALGORITHMS].index(name) % len(pool_to_compile())
     model = pool_to_compile()[number]
-    task = Task(ALGORITHMS[name], model, (), frames_of(model, name))
+    about = is_about_frames(ALGORITHMS[name], model)
+    task = task_of(ALGORITHMS[name], model, model.frame_names[1::4] if about else ())
     arguments = arguments_of(task, state_of(model, number))
     expected = evaluate(ALGORITHMS[name], model, [a.ravel().tolist() for a in arguments], task.frames)
     for result, numbers in zip(evaluated(task, form, arguments), expected, strict=True):
@@ -61,7 +57,7 @@ def test_programs_are_well_formed_and_mean_what_the_text_means(name: str, form: 
 def test_items_of_lists_take_lanes_and_keep_their_bits(name: str, joint: lw.joints.Joint) -> None:
     """Two right-hand sides of a hinge, twelve of a free joint, three of a ball joint."""
     model = lw.mechanisms.serial_chain(2, joint=joint, floating_base=True)
-    task = Task(ALGORITHMS[name], model)
+    task = task_of(ALGORITHMS[name], model)
     arguments = arguments_of(task, state_of(model, 1))
     expected = evaluate(task.algorithm, model, [a.ravel().tolist() for a in arguments])
     for result, numbers in zip(evaluated(task, "rolled, one state", arguments), expected, strict=True):
@@ -69,30 +65,19 @@ def test_items_of_lists_take_lanes_and_keep_their_bits(name: str, joint: lw.join
 
 
 def test_right_hand_sides_take_the_lanes_of_one_state() -> None:
-    """Three of a ball joint: a quarter of all operations is saved."""
+    """Three of a ball joint: most operations are on lanes."""
     model = lw.mechanisms.serial_chain(3, joint=lw.joints.Spherical())
-    task = Task(ALGORITHMS["mass_matrix_inverse"], model)
-    narrow = BodyLoops(task).program
-    wide = pack_lists(narrow)
-    assert narrow.widths.count(4) == 0 < wide.widths.count(4)
-    assert count(wide).total() <= 0.75 * count(narrow).total()
+    code = planned(task_of(ALGORITHMS["mass_matrix_inverse"], model), "rolled").text(1)
+    wide, narrow = (len(re.findall(rf" = f(?:add|sub|mul) {kind} ", code)) for kind in ("<4 x double>", "double"))
+    assert 0 < narrow < 4 * wide
 
 
 @pytest.mark.parametrize("form", ["specialised", "rolled"])
 def test_an_absent_force_and_the_world_alone(form: str) -> None:
     model = lw.mechanisms.pendulum()
-    task = Task(ALGORITHMS["inverse_dynamics"], model, ("f_ext",))
+    task = task_of(ALGORITHMS["inverse_dynamics"], model, absent=("f_ext",))
     (tau,) = evaluated(task, form, [np.array([0.3]), np.array([1.0]), np.array([2.0])])
     assert np.array_equal(tau, lw.inverse_dynamics(model, [0.3], [1.0], [2.0]))
-
-
-def test_the_text_of_a_small_program(golden: Callable[[str, str], None]) -> None:
-    pendulum, algorithm = lw.mechanisms.pendulum(), ALGORITHMS["inverse_dynamics"]
-    golden("pendulum_specialised.txt", text(specialise(algorithm, pendulum, ("f_ext",), expand=False)))
-    tables = BodyLoops(Task(algorithm, pendulum)).model_tables
-    rolled = roll(algorithm, tables.kinds, tables.width, ("f_ext",), expand=False)
-    laid_out(rolled)
-    golden("pendulum_rolled.txt", text(rolled))
 
 
 # The tracer
@@ -144,12 +129,8 @@ def plain(expression: Any, arguments: Sequence[float]) -> float:
     return float(result) if all(map(math.isfinite, seen)) else math.nan
 
 
-def traced(expressions: Sequence[Any], expand: bool) -> Program:
-    tracer = Tracer(expand)
-    arguments = [tracer.load(Address("argument0", k)) for k in range(4)]
-    for k, expression in enumerate(expressions):
-        tracer.store(Address("result0", k), value(expression, arguments, []))
-    return tracer.program
+def program_of(expressions: Sequence[Any], expand: bool) -> Any:
+    return traced(lambda *arguments: [value(each, arguments, []) for each in expressions], 4, expand)
 
 
 numbers = st.floats(-1e3, 1e3) | st.sampled_from(CONSTANTS)
@@ -159,15 +140,13 @@ numbers = st.floats(-1e3, 1e3) | st.sampled_from(CONSTANTS)
 @given(st.lists(expressions, min_size=1, max_size=6), st.lists(numbers, min_size=4, max_size=4))
 def test_folding_and_sharing_keep_every_bit(trees: list[Any], arguments: list[float]) -> None:
     try:
-        programs = [traced(trees, expand) for expand in (True, False)]
+        programs = [program_of(trees, expand) for expand in (True, False)]
     except (ZeroDivisionError, OverflowError, ValueError):
         return  # constants alone: the text itself says no
     expected = np.array([plain(tree, arguments) for tree in trees])
     fine = np.isfinite(expected)
     for program in programs:
-        verify(program, ["argument0", "result0"])
-        results = [math.nan] * len(trees)
-        evaluator.run(program, {"argument0": list(arguments), "result0": results})
+        (results,) = run_program(program, [len(trees)], [np.array(arguments)])
         assert np.array_equal(bits(results)[fine], bits(expected)[fine])
     if fine.any():
         lanes = 1 if len(trees) % 2 else 4
@@ -177,18 +156,15 @@ def test_folding_and_sharing_keep_every_bit(trees: list[Any], arguments: list[fl
 
 def test_the_constant_2_is_not_instruction_2() -> None:
     """The number of an instruction and a constant are equal to Python."""
-    program = traced([("*", 1, 2), ("*", 1, 2.0), ("-", 3, 1.0), ("-", 3, 1), ("less", 3, 0.0, 1, 2)], True)
-    results = [math.nan] * 5
-    evaluator.run(program, {"argument0": [5.0, 7.0, 11.0, 13.0], "result0": results})
-    assert results == [77.0, 14.0, 12.0, 6.0, 11.0]
+    program = program_of([("*", 1, 2), ("*", 1, 2.0), ("-", 3, 1.0), ("-", 3, 1), ("less", 3, 0.0, 1, 2)], True)
+    (results,) = run_program(program, [5], [np.array([5.0, 7.0, 11.0, 13.0])])
+    assert results.tolist() == [77.0, 14.0, 12.0, 6.0, 11.0]
 
 
 def test_a_common_subexpression_is_computed_once() -> None:
-    twice = ("+", ("*", 0, 1), ("*", 1, 0))
-    found = count(traced([twice, ("-", 0, 1), ("-", ("neg", 1), ("neg", 0))], True))
+    found = lw.compile(lambda x, y: (x * y + y * x, x - y, -y - -x), x=(), y=()).count()
     assert (found["mul"], found["add"], found["sub"]) == (1, 1, 1)
-    same = ("sin", ("neg", ("neg", 0)))
-    assert count(traced([same, ("sin", 0)], False))["sin"] == 1
+    assert lw.compile(lambda x: (np.sin(np.negative(np.negative(x))), np.sin(x)), x=()).count()["sin"] == 1
 
 
 @pytest.mark.parametrize(
@@ -196,31 +172,29 @@ def test_a_common_subexpression_is_computed_once() -> None:
     [("+", 0, 0.0), ("+", 0.0, 0), ("-", 0, 0.0), ("*", 0, 1.0), ("*", 1.0, 0), ("*", 0, 0.0), ("-", 0, 0)],
 )
 def test_what_changes_nothing_costs_nothing(expression: Any) -> None:
-    assert not count(traced([expression], True))
+    assert not {"add", "sub", "mul", "neg"} & {*program_of([expression], True).operations}
 
 
 def test_what_no_result_needs_is_left_out() -> None:
-    """The velocity of a pendulum does not affect its gravity torque, nor the last sine a first frame."""
+    """The last sine does not affect a first frame; and every number in the code is used."""
     arm = lw.mechanisms.serial_30dof()
-    near = specialise(ALGORITHMS["frame_placements"], arm, (), [arm.frame(arm.body_names[0])], expand=False)
-    assert count(near)["sin"] <= 1
-    for program in (near, specialise(ALGORITHMS["mass_matrix"], arm)):
-        used = {x for n in program.walk() for x in program.operands[n] if type(x) is int}
-        assert all(n in used or program.operations[n] == "store" for n in program.walk())
+    assert operations(ALGORITHMS["frame_placements"], arm, [arm.frame(arm.body_names[0])])["sin"] <= 1
+    text = lw.compile(lambda q: lw.mass_matrix(arm, q), q=arm.nq).text()
+    made, uses = re.findall(r"^(%\d+) = ", text, re.MULTILINE), re.findall(r"%\d+", text)
+    assert made and {*made} == {number for number, times in Counter(uses).items() if times > 1}
 
 
 def test_a_traced_value_has_no_truth() -> None:
-    x = Tracer().load(Address("argument0", 0))
-    for decide in (lambda: bool(x), lambda: bool(x < 1.0), lambda: float(x)):
+    for decide in (lambda x: bool(x), lambda x: bool(x < 1.0), lambda x: float(x)):
         with pytest.raises(TypeError, match="where_less"):
-            decide()
+            traced(lambda x, decide=decide: [decide(x)], 1)
 
 
 # Sine, cosine and arc tangent as machine code
 
 
 def compiled(lanes: int, cpu: tuple[str, str] | None, inputs: Array) -> Array:
-    return machine(traced([("sin", 0), ("cos", 0), ("atan2", 0, 1)], True), inputs, 3, lanes, cpu)
+    return machine(program_of([("sin", 0), ("cos", 0), ("atan2", 0, 1)], True), inputs, 3, lanes, cpu)
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8])
@@ -242,110 +216,3 @@ def test_sine_cosine_and_arc_tangent_have_the_interpreters_bits(lanes: int, cpu:
     singles = [sin_cos(float(number)) for number in x[3900:4200]]
     agree = fine[3900:4200, :2]
     assert np.array_equal(bits(singles)[agree], bits(result[3900:4200, :2])[agree])
-
-
-# The verifier
-
-
-def program_of(*instructions: tuple[str, tuple[Any, ...], Any] | tuple[str, tuple[Any, ...], Any, int]) -> Program:
-    program = Program()
-    for instruction in instructions:
-        program.instruction(program.root, *instruction)
-    return program
-
-
-LOAD = ("load", (), Address("argument0", 0))
-VECTOR = ("vector", (0, 0), None, 2)
-BROKEN: dict[str, tuple[Program, str]] = {
-    "unknown": (program_of(LOAD, ("power", (0, 0), None)), r"%1 \(power\): there is no such operation"),
-    "too_few": (program_of(LOAD, ("add", (0,), None)), r"%1 \(add\): has 1 operands instead of 2"),
-    "later": (program_of(LOAD, ("add", (0, 2), None), LOAD), r"%1 \(add\): operand 2 is no constant and no value"),
-    "own": (program_of(("neg", (0,), None)), r"%0 \(neg\): operand 0"),
-    "whole_constant": (program_of(LOAD, ("add", (0, True), None)), r"%1 \(add\): operand True"),
-    "array": (program_of(("load", (), Address("argument7", 0))), r"%0 \(load\): array 'argument7' is not among"),
-    "no_address": (program_of(("load", (), None)), r"%0 \(load\): has no address"),
-    "written_argument": (program_of(LOAD, ("store", (0,), Address("argument0", 0))), r"%1 \(store\): .* be written"),
-    "written_table": (program_of(LOAD, ("store", (0,), Address("data", 0))), r"%1 \(store\): .* be written"),
-    "float_index": (program_of(LOAD, ("load", (), Address("data", 0, ((0, 4),)))), r"%1 \(load\): index %0 is no"),
-    "stride": (program_of(("load", (), Address("data", 0, ((-1, "weight"),)))), r"size 'weight' is not known"),
-    "unnamed_one": (program_of(("load", (), Address("data", 0, ((-1, 3),)))), r"needs the name of a size"),
-    "negative": (program_of(("load", (), Address("data", -1))), r"before the beginning"),
-    "index_of_floats": (
-        program_of(("index", (), Address("data", 0))),
-        r"%0 \(index\): integers are in 'ints' and 'work'",
-    ),
-    "load_of_ints": (program_of(("load", (), Address("ints", 0))), r"%0 \(load\): only integers are in 'ints'"),
-    "float_as_index": (
-        program_of(LOAD, ("store_index", (0,), Address("work", 0))),
-        r"%1 \(store_index\): operand %0 is no integer defined before it",
-    ),
-    "written_ints": (
-        program_of(("affine", (), Address("", 3)), ("store_index", (0,), Address("ints", 0))),
-        r"%1 \(store_index\): array 'ints' must not be written",
-    ),
-    "detail": (program_of(LOAD, ("neg", (0,), "x")), r"%1 \(neg\): has a detail"),
-    "too_narrow": (program_of(LOAD, ("neg", (0,), None, 2)), r"%1 \(neg\): has operands of \[1\] lanes, and 2 itself"),
-    "too_wide": (program_of(LOAD, ("add", (0, (1.0, 2.0)), None)), r"%1 \(add\): has operands of \[1, 2\] lanes"),
-    "wide_store": (program_of(LOAD, VECTOR, ("store", (1,), Address("result0", 0))), r"%2 \(store\)"),
-    "few_in_vector": (program_of(LOAD, ("vector", (0, 0), None, 3)), r"%1 \(vector\): has 2 operands instead of 3"),
-    "no_lane": (program_of(LOAD, VECTOR, ("extract", (1,), 2)), r"%2 \(extract\): there is no lane 2 of 2"),
-    "narrow_lane": (program_of(LOAD, ("extract", (0,), 0)), r"%1 \(extract\): there is no lane 0 of 1"),
-    "no_loop": (program_of(("loop", (), None)), r"%0 \(loop\): has no loop"),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_the_verifier_names_the_broken_instruction(name: str) -> None:
-    program, message = BROKEN[name]
-    with pytest.raises(InvalidProgram, match=message):
-        verify(program, ["argument0", "result0", *TABLES], ["bodies"])
-
-
-def looped(
-    walk: str = "up", last: int | str = "bodies", start: int | None = None, cases: int = 1, kind_known: bool = False
-) -> Program:
-    """A loop that stores an argument's number, negated, in each iteration."""
-    program = program_of(LOAD)
-    counter = program.instruction(Block(), "counter", ())
-    blocks = []
-    for case in range(cases):
-        blocks.append((case, Block()))
-        inner = program.instruction(blocks[-1][1], "neg", (0,))
-        program.instruction(blocks[-1][1], "store", (inner,), Address("result0", 0, ((counter, 1),)))
-    kind = Address("ints", 0, ((counter, 4),)) if kind_known else None
-    program.instruction(program.root, "loop", (), Loop(walk, counter, 1, last, start, blocks, kind=kind))
-    return program
-
-
-def escaping() -> Program:
-    program = looped()
-    program.instruction(program.root, "store", (2,), Address("result0", 0))
-    return program
-
-
-def doubled() -> Program:
-    program = looped()
-    program.root.order.append(0)
-    return program
-
-
-@pytest.mark.parametrize(
-    ("program", "message"),
-    [
-        (looped("sideways"), "walks 'sideways'"),
-        (looped(last="frames"), "size 'frames' is not known"),
-        (looped("climb", start=0), "start %0 is no integer"),
-        (looped("down", start=0), "start %0 is no integer"),
-        (looped("up", start=0), "walks 'up', which has no start"),
-        (looped(cases=0), "has no cases"),
-        (looped(cases=2), "has several cases and nothing that tells which"),
-        (looped(cases=2, kind_known=True), "array 'ints' is not among"),
-        (escaping(), r"\(store\): operand 2 is no constant and no value defined before it"),
-        (doubled(), r"%0 \(load\): stands in the program twice"),
-    ],
-    ids=["walk", "last", "start", "start down", "start up", "cases", "kind", "table", "escape", "doubled"],
-)
-def test_the_verifier_checks_loops(program: Program, message: str) -> None:
-    verify(looped(), ["argument0", "result0"], ["bodies"])
-    with pytest.raises(InvalidProgram, match=message):
-        verify(program, ["argument0", "result0"], ["bodies"])

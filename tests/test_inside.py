@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import pytest
 import linkwork as lw
 from linkwork import inside
 from linkwork.algorithms import ALGORITHMS, SEGMENTS, Algorithm
-from linkwork.engine.code import fingerprint
 
 ROOT = Path(__file__).resolve().parent.parent
 LAB = sorted((ROOT / "src" / "linkwork_lab").rglob("*.py"))
@@ -105,11 +103,3 @@ def test_algorithms_of_one_name_get_their_own_code(form: str) -> None:
     for factor in (2.0, 3.0, 2.0):
         (found,) = inside.machine_code(scaled(factor), ARM, form=form)(q)
         assert np.array_equal(found, factor * q)
-
-
-def test_only_texts_of_the_library_are_covered_by_its_digest() -> None:
-    own = ("articulated_body", "operational_inertia/pv", "jacobian/local", "constraint_force")
-    studies = ("constraint_force_world", "virtual_work_split", "virtual_work_unsplit")
-    assert all(fingerprint.is_own(ALGORITHMS[name].text) for name in own)
-    assert not any(fingerprint.is_own(ALGORITHMS[name].text) for name in studies)
-    assert not fingerprint.is_own(partial(scaled(1.0).text, 1))

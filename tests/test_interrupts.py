@@ -13,7 +13,6 @@ import pytest
 import interrupts
 import linkwork as lw
 from linkwork.engine.code import jit, undisturbed
-from linkwork.engine.trace.tracer import Tracer
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and forks as on POSIX")
 
@@ -21,7 +20,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and forks as
 def run(script: str, **settings: str) -> str:
     """What a process writes that ends well; an interrupt that is not caught, or a crash, is an error."""
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=100,
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=900,
         cwd=os.path.dirname(__file__), env={**os.environ, **settings},
     )  # fmt: skip
     assert done.returncode == 0, f"{done.returncode} {done.stdout} {done.stderr}"
@@ -33,15 +32,17 @@ def test_interrupts_at_random_times_change_no_bit() -> None:
     assert not interrupts.findings(counts) and counts["interrupted"] > 4, counts
 
 
-STEPS = """
-import ctypes, sys
-from interrupts import Interrupt
-from linkwork.engine.code import cache, jit, linker, loader
+CODE = """
+from linkwork.engine.code import cache, jit, loader, undisturbed
 TEXT = "define i64 @batch(ptr %p) nounwind { ret i64 14 }"
+def linked(image):
+    return jit.Code(*jit._linked(image, {}, ["batch"])).function("batch")(0)
+"""
+STEPS = f"""{CODE}
+from interrupts import Interrupt
 def value():
     cache.clear()
-    code = loader.load("0" * 64, lambda: TEXT, jit.host(), ["batch"])
-    return code.function("batch")(0) + jit.Code(*jit._linked(image, {}, ["batch"])).function("batch")(0)
+    return loader.load("0" * 64, lambda: TEXT, jit.host(), ["batch"]).function("batch")(0) + linked(image)
 image = jit.compile_object(TEXT, jit.host())
 assert value() == 28
 for how in ("code", "llvmlite"):
@@ -65,9 +66,8 @@ def test_an_interrupt_at_each_step_of_compiling_keeping_and_linking_leaves_all_i
     assert int(run(STEPS).split()[1]) > 100
 
 
-IMPORTS = """
+IMPORTS = f"""{CODE}
 import sys
-from linkwork.engine.code import jit
 def interrupted(number):
     passed = [0]
     def profile(frame, event, _):
@@ -96,15 +96,12 @@ def test_an_interrupt_while_llvmlite_is_imported_leaves_its_lock_free() -> None:
     assert int(run(IMPORTS)) > 4
 
 
-ERRORS = """
+ERRORS = f"""{CODE}
 import inspect, sys
 import llvmlite.binding as llvm
 from llvmlite.binding import context, ffi, module, orcjit, targets
-from linkwork.engine.code import jit
-TEXT = "define i64 @batch(ptr %p) nounwind { ret i64 14 }"
 def value():
-    image = jit.compile_object(TEXT, jit.host())
-    return jit.Code(*jit._linked(image, {}, ["batch"])).function("batch")(0)
+    return linked(jit.compile_object(TEXT, jit.host()))
 value()
 left = [0]
 NEVER = ("__del__", "detach")  # what is disposed of has no other way to know it
@@ -141,23 +138,26 @@ def test_an_error_at_each_step_inside_llvmlite_leaves_llvm_in_order() -> None:
     assert int(run(ERRORS)) > 50
 
 
-WAITING = """
-import atexit, os, signal, sys, time
+WAITING = f"""
+import atexit, os, signal, sys, threading, time
 done = []
 atexit.register(lambda: print("end", done))  # after those of linkwork
-from linkwork.engine.code import jit, undisturbed
+{CODE}
 def work():
+    os.kill(os.getpid(), signal.SIGALRM)  # to who waits for this
+    left.wait()
     time.sleep(0.3)
     done.append("work")
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 for way in ("fork", "end"):
     done.clear()
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    left = threading.Event()
     try:
         with jit.lock:
             undisturbed.run(work)
     except KeyboardInterrupt:
         print("interrupted", done, flush=True)
+    left.set()
     if way == "fork":
         child = os.fork()
         assert done == ["work"]
@@ -208,17 +208,8 @@ def test_code_that_nobody_has_is_unloaded_with_the_next_link() -> None:
 
 def test_an_interrupt_in_a_loop_of_numpy_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """NumPy would go on with the next matrix of a stack, and lose the interrupt or call it a SystemError."""
-    operand = Tracer.operand
+    monkeypatch.setitem(interrupts.EVENTS, "tracer", (os.path.join("trace", "tracer.py"), 600))
     matrices, stack = np.ones((3, 2, 2)), np.ones((3, 2, 2))
     for number in range(1, 60, 6):
-        left = [number]
-
-        def interrupted(tracer: Tracer, x: object, left: list[int] = left) -> object:
-            left[0] -= 1
-            if left[0] == 0:
-                raise KeyboardInterrupt
-            return operand(tracer, x)
-
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(Tracer, "operand", interrupted)
+        with pytest.raises(KeyboardInterrupt), interrupts.Interrupt("tracer", number):
             lw.compile(lambda x: matrices @ x, x=(3, 2, 2))(stack)

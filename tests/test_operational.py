@@ -6,7 +6,6 @@ Bounds are relative to the largest number: 1e-9 against Pinocchio; for laws 1e-1
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,9 +17,6 @@ import linkwork as lw
 from linkwork.algorithms import ALGORITHMS, OPERATIONAL
 from linkwork.algorithms.fewest_operations import fewest_operations
 from linkwork.cli.count import counted
-from linkwork.engine.ir import evaluator
-from linkwork.engine.plans import Task
-from linkwork.engine.plans.loops import BodyLoops
 from linkwork.inside import machine_code
 from linkwork.model import Frame, Model
 from linkwork.model.junctions import common_ancestor, junctions_of
@@ -29,7 +25,7 @@ from linkwork_lab.reproduce.counting import as_written, folded
 from linkwork_lab.reproduce.operational_inertia import growth
 from linkwork_lab.reproduce.operational_inertia.humanoid import two_arms
 from linkwork_lab.studies import EXPLICIT_INVERSE
-from programs import run_loops
+from programs import operations_done, planned, task_of
 from strategies import Array, State, close, law, pool
 from test_pinocchio import Pair, make
 
@@ -336,33 +332,20 @@ def test_links_off_the_paths_cost_their_articulated_inertia_alone(method: str) -
 
 
 @pytest.mark.parametrize("method", ["chang_khatib", "extended_propagator"])
-def test_loops_in_code_leave_out_links_off_the_paths(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loops_in_code_leave_out_links_off_the_paths(method: str) -> None:
     """The same, counted while the rolled program runs; it is one program for all of these robots and points."""
-    done = Counter[str]()
-
-    def counting(name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(*operands: Any) -> Any:
-            done[name] += 1
-            return operation(*operands)
-
-        return counted
-
-    operations = {name: counting(name, operation) for name, operation in evaluator.ARITHMETIC.items()}
-    monkeypatch.setattr(evaluator, "ARITHMETIC", operations)
     program = None
     prices = []
     for points in ON_PATHS[1:]:
         totals = []
         for model in (branching(0), branching(2)):
-            frames = [model.frame(name) for name in points]
-            loops = BodyLoops(Task(ALGORITHMS[f"operational/{method}"], model, (), frames))
+            loops = planned(task_of(ALGORITHMS[f"operational/{method}"], model, points), "rolled").loops
             program = vars(loops)["laid_out"] = program or loops.laid_out
             q, _ = lw.random_state(model, 1)
-            done.clear()
-            (found,) = run_loops(loops, [q])
+            (found,), done = operations_done(loops, [q])
             totals.append(done.total())
             with lw.interpreted():
-                close(found.reshape(6 * len(frames), -1), lw.operational_inertia_inverse(model, q, points), 1e-12)
+                close(found.reshape(6 * len(points), -1), lw.operational_inertia_inverse(model, q, points), 1e-12)
         prices.append(totals[1] - totals[0])
     assert prices[0] == prices[1] > 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from types import ModuleType
@@ -47,15 +48,18 @@ COUNTS = [
 A_WEEK = 7
 
 
-@pytest.mark.parametrize(
-    ("experiment", "place"),
-    [
-        pytest.param(*one, marks=() if (k + date.today().toordinal()) % A_WEEK == 0 else pytest.mark.later)
-        for k, one in enumerate(COUNTS)
-    ],
-)
+def in_turn(cases: Sequence[Any]) -> list[Any]:
+    """Some of them each day, so that in a week all have been; the others with ``--every-step``."""
+    today = date.today().toordinal()
+    marks = [() if (k + today) % A_WEEK == 0 else (pytest.mark.later,) for k in range(len(cases))]
+    return [
+        pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=mark)
+        for case, mark in zip(cases, marks, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("experiment", "place"), in_turn(COUNTS))
 def test_counts_on_pages_are_those_of_the_code(experiment: str, place: str) -> None:
-    """Some of them each day, so that in a week all have been; ``make docs`` counts all again."""
     part = EXPERIMENTS[experiment].parts(False, lambda what: None)[1][place]
     again = json.loads(json.dumps(part.measure()))
     kept = parts.at(data_of(experiment), place)
@@ -151,12 +155,17 @@ def test_the_study_behind_auto_is_kept_with_its_data() -> None:
     assert np.quantile(ratios, 0.9) < 1.15 and np.mean(ratios) < 1.05
 
 
-def test_counts_of_the_study_are_those_of_the_code() -> None:
-    """For a built-in mechanism, counted again."""
-    model = lw.mechanisms.star(4)
-    cases = [case for case in data_of("operational-methods")["operations"] if case["case"].startswith("star:4,")]
+@pytest.mark.parametrize("name", in_turn([name for name, _ in study().ready()]))
+def test_counts_of_the_study_are_those_of_the_code(name: str) -> None:
+    """For built-in mechanisms, counted again where there are few points."""
+    model = dict(study().ready())[name]
+    cases = [
+        case
+        for case in data_of("operational-methods")["operations"]
+        if case["case"].rsplit(", ", 1)[0] == name and len(model.bodies) * len(case["points"]) <= 120
+    ]
     assert cases
     for case in cases:
         frames = [model.frame(model.body_names[body - 1]) for body in case["points"]]
-        counts = {name: sum(folded(method, model, frames).values()) for name, method in METHODS.items()}
-        assert counts == case["cost"]
+        counts = {method: sum(folded(entry, model, frames).values()) for method, entry in METHODS.items()}
+        assert counts == case["cost"], "benchmarks/operational_methods.py --measure"

@@ -24,12 +24,9 @@ from linkwork.algorithms import ALGORITHMS, stepping
 from linkwork.cli import doctor
 from linkwork.engine import mode, system_check
 from linkwork.engine.code import jit, linker, loader
-from linkwork.engine.emit import builtin, mailbox
-from linkwork.engine.emit.spinning import spinning
-from linkwork.engine.plans import Task, plan_for
-from linkwork.engine.plans.loops import Looped
-from linkwork.engine.plans.plan import Compiled
+from linkwork.engine.emit import builtin, mailbox, spinning
 from linkwork.engine.run import helper_threads
+from programs import planned, task_of
 
 TARGETS = {
     "linux_arm": ("aarch64-unknown-linux-gnu", "generic", b"\x7fELF"),
@@ -61,21 +58,18 @@ def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return str(request.param)
 
 
-def plan_of(kind: str, cpu: tuple[str, str]) -> Compiled:
+def plan_of(kind: str, cpu: tuple[str, str]) -> Any:
     form, lanes = KINDS[kind]
     if form == "segmented":
-        plan = plan_for(
-            Task(ALGORITHMS["constraint_force"], lw.mechanisms.serial_chain(51, "prismatic"), ("f_ext",)),
-            "auto",
-            cpu,
-            2,
-        )
-    elif form == "time_loop":
-        plan = plan_for(Task(stepping(()), lw.mechanisms.serial_chain(2), over_time=True), "specialised", cpu, lanes)
-    else:
-        plan = plan_for(Task(ALGORITHMS["mass_matrix"], lw.mechanisms.serial_chain(2)), form, cpu, lanes)
-    assert isinstance(plan, Compiled)
-    return plan
+        return planned(long_chain(), "auto", cpu, 2)
+    if form == "time_loop":
+        return planned(task_of(stepping(()), lw.mechanisms.serial_chain(2), over_time=True), "specialised", cpu, lanes)
+    return planned(task_of(ALGORITHMS["mass_matrix"], lw.mechanisms.serial_chain(2)), form, cpu, lanes)
+
+
+def long_chain() -> Any:
+    chain = lw.mechanisms.serial_chain(51, "prismatic")
+    return task_of(ALGORITHMS["constraint_force"], chain, absent=("f_ext",))
 
 
 def assembly(text: str, cpu: tuple[str, str]) -> str:
@@ -132,7 +126,7 @@ def test_threads_share_memory_by_ordered_instructions_and_pause(target: str) -> 
     made = assembly(mailbox.text(triple), (name, ""))
     exported, needed = symbols(made)
     assert exported == {"serve", "claim", "offer", "leave"} and not needed
-    if spinning(triple).pause.endswith("pause()"):
+    if spinning.spinning(triple).pause.endswith("pause()"):
         assert re.search(r"^\s+pause", made, re.MULTILINE) and "xchg" in made
     else:
         assert re.search(r"^\s+yield", made, re.MULTILINE)
@@ -227,26 +221,25 @@ def test_constants_stay_near_their_code_among_large_arrays() -> None:
 TIGHT = """
 import resource, sys
 import linkwork as lw
-from linkwork.engine.code import loader
 used = lambda: 4096 * int(open("/proc/self/statm").read().split()[0])
 hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-with loader.anew():
-    lw.mass_matrix(lw.mechanisms.serial_chain(2), [0.1, 0.2])
-    for megabytes in (0, 3, 30):
-        model = lw.mechanisms.serial_chain(3)
-        resource.setrlimit(resource.RLIMIT_AS, (used() + megabytes * 2**20, hard))
-        try:
-            lw.mass_matrix(model, [0.1, 0.2, 0.3])
-        except lw.ArgumentError as error:
-            print(error)
-        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
-        print(lw.mass_matrix(model, [0.1, 0.2, 0.3])[2, 2] > 0.0)
+lw.mass_matrix(lw.mechanisms.serial_chain(2), [0.1, 0.2])
+for number, megabytes in enumerate((0, 3, 30), 3):
+    model = lw.mechanisms.serial_chain(number)
+    resource.setrlimit(resource.RLIMIT_AS, (used() + megabytes * 2**20, hard))
+    try:
+        lw.mass_matrix(model, [0.1] * number)
+    except lw.ArgumentError as error:
+        print(error)
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+    print(lw.mass_matrix(model, [0.1] * number)[2, 2] > 0.0)
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits and files of Linux")
 def test_code_that_there_is_no_memory_to_make_is_refused_and_made_later() -> None:
-    done = subprocess.run([sys.executable, "-c", TIGHT], capture_output=True, text=True)
+    uncached = {**os.environ, "LINKWORK_CACHE_DIR": ""}
+    done = subprocess.run([sys.executable, "-c", TIGHT], env=uncached, capture_output=True, text=True)
     refused = r"not enough memory for the compiler and linker of machine code, which take 0\.0\d+ GB; .*interpreted"
     assert done.returncode == 0 and re.fullmatch(f"({refused}.*\nTrue\n){{3}}", done.stdout), done
 
@@ -336,12 +329,18 @@ def test_a_table_s_address_of_what_has_no_name_is_not_given_to_llvm() -> None:
 
 @pytest.mark.skipif(not linker.usable(), reason="objects of x86-64 on Linux")
 def test_what_llvm_would_end_the_process_for_is_refused() -> None:
-    """Of another machine; and distances to be filled in where there is no content."""
+    """Of another machine; distances to be filled in where there is no content; a first symbol, which is none."""
     image = jit.compile_object(damaged_code.TEXT, jit.BASELINE)
     parts, start = linker.Object(image), int.from_bytes(image[40:48], "little")
     filled = [int(parts.sections["info"][k]) for k in parts.relocations]
-    places = [5, 18, *(start + 64 * k + 4 for k in filled)]  # byte order, machine, type of a section
-    for at, number in zip(places, (2, 183, *[8] * len(filled)), strict=True):
+    symbol = int(parts.sections["offset"][parts.tables[0]])
+    places = [
+        5,
+        18,
+        symbol + 4,
+        *(start + 64 * k + 4 for k in filled),
+    ]  # byte order, machine, symbol, types of sections
+    for at, number in zip(places, (2, 183, 18, *[8] * len(filled)), strict=True):
         with pytest.raises(linker.Damaged):
             linker.linked(image[:at] + bytes([number]) + image[at + 1 :], damaged_code.NEEDED, damaged_code.NAMES)
     assert filled
@@ -351,17 +350,25 @@ def test_what_llvm_would_end_the_process_for_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "words"), [("maxsize", 2**31 - 1, "32-bit"), ("byteorder", "big", "big-endian")]
+    ("part", "name", "value", "words"),
+    [
+        (sys, "maxsize", 2**31 - 1, "32-bit"),
+        (sys, "byteorder", "big", "big-endian"),
+        (linker, "executable_memory", lambda: False, "executable"),
+    ],
+    ids=["32-bit", "big-endian", "executable memory"],
 )
-def test_machines_that_code_would_be_wrong_for_are_served_by_the_interpreter(
-    name: str, value: object, words: str, monkeypatch: pytest.MonkeyPatch
+def test_where_there_is_no_machine_code_the_interpreter_takes_over_with_a_warning(
+    part: object, name: str, value: object, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = lw.mass_matrix(lw.mechanisms.serial_chain(2), [0.1, 0.2])
-    monkeypatch.setattr(sys, name, value)
+    expected, model = lw.mass_matrix(lw.mechanisms.serial_chain(2), [0.1, 0.2]), lw.mechanisms.serial_chain(2)
+    monkeypatch.setattr(part, name, value)
     mode._default.cache_clear()
     try:
         with pytest.warns(lw.LinkworkWarning, match=words):
-            found = lw.mass_matrix(lw.mechanisms.serial_chain(2), [0.1, 0.2])
+            found = lw.mass_matrix(model, [0.1, 0.2])
+        assert np.array_equal(lw.mass_matrix(model, [0.1, 0.2]), expected), "said once"
+        assert not model._memo.plans
     finally:
         monkeypatch.undo()
         mode._default.cache_clear()
@@ -447,5 +454,5 @@ def test_the_doctor_survives_code_that_ends_its_process(
 
 
 def test_one_state_can_be_asked_to_take_two_threads() -> None:
-    plan = plan_for(Task(ALGORITHMS["constraint_force"], lw.mechanisms.serial_chain(51, "prismatic"), ("f_ext",)))
-    assert isinstance(plan, Looped) and plan.team is not None and plan.team.threads is None
+    team = planned(long_chain()).team
+    assert team is not None and team.threads is None

@@ -5,6 +5,7 @@ alone, in any batch, by the evaluator and over plain arrays.
 from __future__ import annotations
 
 import pickle
+import re
 from functools import cache
 from typing import Any
 
@@ -15,12 +16,8 @@ import linkwork as lw
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.repeating import repeat
 from linkwork.compiled.subroutine import subroutine
-from linkwork.engine.ir.address import Address
-from linkwork.engine.ir.passes import around_repeat
-from linkwork.engine.ir.program import Program, Repeat, Subroutine, count, length, programs
-from linkwork.engine.trace.replay import expanded
 from linkwork.spatial.elementary import varying_as
-from verifier import InvalidProgram, verify
+from programs import run_program
 
 MOST = 12
 
@@ -91,8 +88,13 @@ def test_lanes_that_are_done_take_the_next_state(states: int) -> None:
 @cache
 def _lengths() -> lw.CompiledFunction:
     code = lw.compile(lambda n, stop: lengths(n, stop) + 0.0 * stop, n=(), stop=())
-    assert around_repeat(expanded(code.program), 2) is not None
+    assert is_refilled(code)
     return code
+
+
+def is_refilled(code: Any) -> bool:
+    """Whether a lane whose state is done takes the next one."""
+    return "@take_lane(" in code.plan.text(2)
 
 
 def test_a_result_that_is_not_finite_is_named() -> None:
@@ -104,7 +106,7 @@ def test_a_result_that_is_not_finite_is_named() -> None:
         return end * end
 
     code = lw.compile(text, x=())
-    assert around_repeat(expanded(code.program), 1) is not None
+    assert is_refilled(code)
     with pytest.raises(lw.SingularError, match=r"state \[4\]"):
         code([0.25, 0.25, 0.25, 0.25, 2.0, 0.25])
 
@@ -124,8 +126,8 @@ def test_what_is_not_done_in_the_end_is_no_number() -> None:
 
     alone = lw.compile(text, n=())
     beside = lw.compile(lambda n: np.sin(text(n)) + text(2.0 * n), n=())
-    assert around_repeat(expanded(alone.program), 1) is not None
-    assert around_repeat(expanded(beside.program), 1) is None
+    assert is_refilled(alone)
+    assert not is_refilled(beside)
     n = np.arange(1.0, 40.0)
     steps = np.array([plainly(each) for each in n])
     for code, done in ((alone, steps <= 20), (beside, steps < 20)):
@@ -177,23 +179,6 @@ def test_a_constant_state_is_folded() -> None:
     assert code(1.0) == 112.0 and not code.count()["div"]
 
 
-def test_the_verifier_looks_inside() -> None:
-    def program(operand: Any, part: Any, value: float = 1.0) -> Program:
-        body = Program()
-        body.instruction(body.root, "store", (value,), Address("result0", 0))
-        body.instruction(body.root, "store", (0.0,), Address("result1", 0))
-        whole = Program()
-        n = whole.instruction(whole.root, "repeat", operand, Repeat(body, 1, 0, 5))
-        end = whole.instruction(whole.root, "final", (n,), part)
-        whole.instruction(whole.root, "store", (end,), Address("result0", 0))
-        return whole
-
-    verify(program((2.0,), 0), ["result0"])
-    for wrong in (program((), 0), program((2.0,), 1), program((2.0,), None), program((2.0,), 0, 1)):  # type: ignore[arg-type]
-        with pytest.raises(InvalidProgram):
-            verify(wrong, ["result0"])
-
-
 def wave(x: Any, y: Any, missing: Any = None) -> list[Any]:
     """Two results, with a loop inside; one may be missing."""
     (half,) = repeat(lambda z: ([0.5 * z], z > 1.0), [np.sum(x * x)], most=9)
@@ -221,11 +206,9 @@ def test_a_subroutine_stands_in_code_once() -> None:
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(code))(x, y[:, 0])[1], found[1])
     inside = lw.compile(lambda x: code(x, 0.25)[0] + 1.0, x=2)
     np.testing.assert_array_equal(inside(x), code(x, 0.25)[0] + 1.0)
-    verify(code.program, ["argument0", "argument1", "result0", "result1"])
-    (what,) = {each for each in code.program.details if isinstance(each, Subroutine)}
-    uses = code.program.operations.count("subroutine")
-    assert uses == 3 and code.count()["exp"] == 3 and code.text().count("= exp ") == 1
-    assert length(code.program) == len(code.program.root.order) + length(what.program)
+    for k, result in enumerate(run_program(code.program, [2, 1], [x[0], y[0, :1]])):
+        np.testing.assert_array_equal(result.reshape(found[k][0].shape), found[k][0])
+    assert code.count()["exp"] == 3 and code.text().count("= exp ") == 1
 
 
 def test_what_is_zero_in_all_lanes_is_spared_and_leaves_the_bits() -> None:
@@ -236,19 +219,15 @@ def test_what_is_zero_in_all_lanes_is_spared_and_leaves_the_bits() -> None:
         return subroutine(product, [[2, 4], [4]])(x)[0]
 
     code = lw.compile(text, x=6)
-    (what,) = {each for each in code.program.details if isinstance(each, Subroutine)}
-    assert [count(each)["mul"] for each in programs(what)] == [4, 1, 3] and code.count()["mul"] == 4
+    assert code.count()["mul"] == 4
+    plan: Any = code.plan
+    assert len(re.findall(r"%v\d+ = fmul", plan.text(4))) == 4 + 1 + 3  # whole, and without either
     x = np.random.default_rng(1).normal(size=(64, 6))
     x[8:16, 2], x[:40, 4] = -0.0, 0.0  # tiles that have all, one or no zeros, and some with other lanes
     x[20:23, 2] = 0.0
     plain = np.stack([product(row)[0] for row in x])
     np.testing.assert_array_equal(code(x), plain)
     np.testing.assert_array_equal(np.stack([code(row) for row in x]), plain)
-    wrong = Program()
-    load = wrong.instruction(wrong.root, "load", (), Address("argument0", 0))
-    wrong.instruction(wrong.root, "subroutine", (load,), Subroutine(Program(), 1, 0, (((1,), Program()),)))
-    with pytest.raises(InvalidProgram, match="no such places"):
-        verify(wrong, ["argument0"])
 
 
 def test_a_subroutine_is_differentiated() -> None:
@@ -266,11 +245,6 @@ def test_a_subroutine_is_differentiated() -> None:
 def test_what_no_subroutine_can_do_is_said() -> None:
     with pytest.raises(lw.TracingError, match="pass it as an argument"):
         lw.compile(lambda x: subroutine(lambda y: [x + y])(2.0 * x)[0], x=())
-    whole = Program()
-    whole.instruction(whole.root, "subroutine", (), Subroutine(Program(), 1, 0))
-    for wrong in (whole, Program(["subroutine"], [()], [None], [1], whole.root)):
-        with pytest.raises(InvalidProgram, match="subroutine"):
-            verify(wrong, [])
     chain = lw.mechanisms.serial_chain(60)  # whose code has loops
     code = lw.compile(lambda q: subroutine(lambda q: [lw.gravity_torques(chain, q)])(q)[0], q=60)
     q = np.linspace(0.0, 1.0, 60)

@@ -6,72 +6,39 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.algorithms import ALGORITHMS
 from linkwork.engine import optimisations
-from linkwork.engine.code import jit, loader
-from linkwork.engine.emit import kernel, row_kernel, streaming
-from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.emit import kernel, streaming
 from linkwork.engine.emit.sparing import Spared
-from linkwork.engine.ir.address import Address
-from linkwork.engine.ir.program import Operand, Program
-from linkwork.engine.mode import form
-from linkwork.engine.run.memory import address, aligned
+from programs import BASELINE, Machine, planned, task_of, traced
 from strategies import Array, pool, state_of
 
-LANES = [(None, 8), (None, 4), (jit.BASELINE, 2), (jit.BASELINE, 4)]
-GUARD = 16
+LANES = [(None, 8), (None, 4), (BASELINE, 2), (BASELINE, 4)]
+Operand = int | float
 
 
-def products(result: Sequence[Operand], count: int) -> Program:
+def products(result: Sequence[Operand], count: int) -> Any:
     """A program whose result holds, for an integer k, argument k times the last of ``count``, and constants."""
-    program = Program()
-    loads = [program.instruction(program.root, "load", (), Address("argument0", k)) for k in range(count)]
-    values = [program.instruction(program.root, "mul", (load, loads[-1])) for load in loads]
-    for place, x in enumerate(result):
-        stored = values[x] if type(x) is int else x
-        program.instruction(program.root, "store", (stored,), Address("result0", place))
-    return program
+
+    def text(*loads: Any) -> list[Any]:
+        values = [load * loads[-1] for load in loads]
+        return [values[x] if isinstance(x, int) else x for x in result]
+
+    return traced(text, count)
 
 
-class Batch:
+def batch_of(
+    way: str, result: Sequence[Operand], count: int, cpu: tuple[str, str] | None, lanes: int, *spared: Spared
+) -> Machine:
     """``products`` as machine code: results in tiles or as rows."""
-
-    def __init__(
-        self,
-        way: str,
-        result: Sequence[Operand],
-        count: int,
-        cpu: tuple[str, str] | None,
-        lanes: int,
-        program: Program | None = None,
-        spared: Sequence[Spared] = (),
-    ) -> None:
-        cpu, interface = cpu or jit.host(), Interface((count,), (len(result),))
-        program = program or products(result, count)
-        if way == "rows":
-            text = row_kernel.module(program, interface, lanes, spared)
-        else:
-            text = kernel.module(program, interface, lanes, spared=spared)
-        self.text, self.width, self.frame = text, len(result), interface.batch
-        self.tile = aligned(lanes * (count + len(result)))
-        self.run = jit.link(jit.compile_object(text, cpu), ["batch"]).function("batch")
-
-    def __call__(self, inputs: Array, begin: int = 0) -> tuple[Array, int]:
-        """Results, at an offset of this many bytes from a cache line, and status; memory around the results must stay
-        unchanged.
-        """
-        size = 2 * GUARD + len(inputs) * self.width
-        around = aligned(size + 8).view(np.uint8)[begin : begin + 8 * size].view(np.float64)
-        around.fill(7.0)
-        words = {"states": len(inputs), "whole": 0, "buffer": address(self.tile), "work": 0}
-        words |= {"argument0": address(inputs), "argument0_stride": inputs.shape[1], "square": 0, "data": 0, "ints": 0}
-        status = self.run(address(self.frame.pack({**words, "result0": address(around) + 8 * GUARD})))
-        assert (around[:GUARD] == 7.0).all() and (around[-GUARD:] == 7.0).all()
-        return around[GUARD:-GUARD].reshape(len(inputs), self.width), status
+    return Machine(products(result, count), count, len(result), lanes, cpu, way, spared)
 
 
 def symmetric(n: int) -> list[Operand]:
@@ -111,7 +78,7 @@ def test_numbers_come_to_their_places_and_to_no_others(
 ) -> None:
     result, rng, (cpu, lanes) = RESULTS[name], np.random.default_rng(0), lanes_of
     count = 2 + max((x for x in result if type(x) is int), default=0)
-    batch = Batch(way, result, count, cpu, lanes)
+    batch = batch_of(way, result, count, cpu, lanes)
     for states in range(1, 2 * lanes + 3):
         inputs = rng.standard_normal((states, count))
         inputs[rng.random((states, count)) < 0.3] = -0.0
@@ -132,7 +99,7 @@ def test_what_goes_past_the_caches_comes_to_the_same_places(
     inputs = np.random.default_rng(0).standard_normal((2 * lanes + 1, 20))
     for width in (64, 195):
         result = [k % 19 if k % 7 else -0.0 for k in range(width)]
-        batch = Batch(way, result, 20, cpu, lanes)
+        batch = batch_of(way, result, 20, cpu, lanes)
         assert ", !nontemporal" in batch.text
         products = inputs * inputs[:, -1:]
         wanted = np.stack([products[:, x] if type(x) is int else np.zeros(len(inputs)) for x in result], axis=1)
@@ -151,8 +118,8 @@ def test_a_tile_spares_what_is_usual_in_all_lanes(way: str, cpu: tuple[str, str]
     """The reduced program has other results here, which show where it ran."""
     usual = {1: 0.0, 17: -2.5, 20: 0.5}
     result = [0, 1, 2]
-    spared = [Spared(products([5.0, 6.0, 0], 22), {"argument0": usual})]
-    batch = Batch(way, result, 22, cpu, lanes, spared=spared)
+    spared = Spared(products([5.0, 6.0, 0], 22), {"argument0": usual})
+    batch = batch_of(way, result, 22, cpu, lanes, spared)
     inputs = np.random.default_rng(0).normal(size=(2 * lanes + 2, 22))
     inputs[:lanes, list(usual)] = inputs[-1, list(usual)] = list(usual.values())
     inputs[1, 1] = -0.0
@@ -181,7 +148,7 @@ def test_a_tile_spares_what_is_usual_in_all_lanes(way: str, cpu: tuple[str, str]
 def test_every_number_that_is_not_finite_is_found(way: str, cpu: tuple[str, str] | None, lanes: int) -> None:
     """In each position and lane, of a full tile and of a partial one; numbers that could overflow in a sum are fine."""
     result = RESULTS["matrix"]
-    batch = Batch(way, result, 22, cpu, lanes)
+    batch = batch_of(way, result, 22, cpu, lanes)
     inputs = np.full((2 * lanes + 1, 22), 1.7e308)
     inputs[:, -1] = 1.0
     assert batch(inputs)[1] == 0
@@ -199,7 +166,7 @@ def test_every_number_that_is_not_finite_is_found(way: str, cpu: tuple[str, str]
 @pytest.mark.parametrize("way", ["tiles", "rows"])
 def test_a_constant_that_is_not_finite_is_found(way: str) -> None:
     for number in (np.inf, -np.inf, np.nan):
-        assert Batch(way, [0, float(number), 1], 3, None, 4)(np.ones((5, 3)))[1] == 2
+        assert batch_of(way, [0, float(number), 1], 3, None, 4)(np.ones((5, 3)))[1] == 2
 
 
 @pytest.mark.parametrize("batch", [(2,), (70,), (3, 5), (4096,)])
@@ -215,7 +182,7 @@ def test_large_results_of_a_batch_begin_at_a_cache_line(batch: tuple[int, ...]) 
         moved.v,
     ]
     for result in results:
-        assert result.size < 512 or address(result) % 64 == 0
+        assert result.size < 512 or result.ctypes.data % 64 == 0
         assert result.flags.c_contiguous and result.flags.writeable and result.flags.aligned
         assert np.array_equal(pickle.loads(pickle.dumps(result)), result)
 
@@ -232,10 +199,10 @@ def test_a_long_program_is_cut_into_basic_blocks_and_keeps_its_bits(way: str, mo
     inputs = np.random.default_rng(3).normal(size=(9, count))
     inputs[4, 7] = np.inf
     result = [*range(count), 2.5]
-    whole = Batch(way, result, count, None, 4)
+    whole = batch_of(way, result, count, None, 4)
     monkeypatch.setattr(kernel, "_LONG", 20)
     monkeypatch.setattr(kernel, "_LONGEST_BLOCK", 7)
-    parted = Batch(way, result, count, None, 4)
+    parted = batch_of(way, result, count, None, 4)
     assert "never" not in whole.text and parted.text.count("label %never") > 10
     (expected, status), (found, same) = whole(inputs), parted(inputs)
     assert status == same and expected.tobytes() == found.tobytes()
@@ -250,13 +217,14 @@ def test_what_is_turned_off_leaves_the_bits(name: str, monkeypatch: pytest.Monke
         found = [lw.forward_dynamics(model, s.q, s.v, s.tau), lw.mass_matrix(model, s.q[0]), lw.mass_matrix(model, s.q)]
         found.append(lw.rollout(model, s.q, s.v, **damped).q)
         found.append(lw.inverse_kinematics(model, lw.forward_kinematics(model, s.q, "body7"), "body7").q)
-        with form("rolled"):
+        with lw.form("looped"):
             found += [lw.mass_matrix_inverse(model, s.q[0]), lw.inverse_dynamics_derivatives(model, s.q, s.v, s.a)[0]]
         return found
 
-    key, expected = loader.key_of(jit.host()), results()
+    task = task_of(ALGORITHMS["mass_matrix"], lw.mechanisms.binary_tree(3))
+    key, expected = planned(task).key(1), results()
     monkeypatch.setattr(optimisations, "without", lambda: frozenset({name}))
-    assert loader.key_of(jit.host()) != key
+    assert planned(task).key(1) != key, "other code"
     for result, wanted in zip(results(), expected, strict=True):
         assert result.tobytes() == wanted.tobytes()
 
@@ -265,3 +233,9 @@ def test_an_unknown_optimisation_is_ignored_with_a_warning(monkeypatch: pytest.M
     monkeypatch.setenv(optimisations.WITHOUT, "rows, haste")
     with pytest.warns(lw.LinkworkWarning, match="'haste', which is ignored; it may name rows, "):
         assert optimisations.without.__wrapped__() == {"rows"}
+
+
+def test_the_page_of_times_says_what_each_optimisation_brings() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "performance.md").read_text(encoding="utf-8")
+    for name, what in optimisations.OPTIMISATIONS.items():
+        assert f"| `{name}` | {what} |" in page

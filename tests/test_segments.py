@@ -17,19 +17,14 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS, SEGMENTS
 from linkwork.engine.emit import mailbox as places
-from linkwork.engine.emit.call_frame import Words
-from linkwork.engine.function import function
-from linkwork.engine.plans import Task, plan_for
-from linkwork.engine.plans.loops import Looped
-from linkwork.engine.plans.one_state import by_segments, team
-from linkwork.engine.plans.permuted import Permuted
+from linkwork.engine.plans.one_state import team
 from linkwork.engine.run import helper_threads, threads
 from linkwork.inside import costs, interpret
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical, Universal
 from linkwork.model import Model, segments
 from linkwork.model.segments import SHORTEST, blended, cut, limbs, lined_up
 from linkwork.model.tree import Tree
-from programs import BASELINE, bits, run_loops
+from programs import BASELINE, bits, planned, run_loops, task_of
 from strategies import JOINTS, Array, Cam, State, close, random_inertia, random_placement, state_of
 
 
@@ -188,10 +183,10 @@ def test_side_branches_of_one_shape_are_lanes_whatever_their_number() -> None:
     assert sorted((same.count, same.length) for same in limbs(lined.model)) == [(1, 1), (1, 4), (5, 3)]
     state = state_of(model, 1, (2,))
     numbers = [x.reshape(2, -1) for x in (state.q, state.v, state.tau, state.f_ext)]
-    (plain,), _ = plan_for(Task(ALGORITHMS["constraint_force"], model), "interpreted").run(numbers, 2)
-    plan = plan_for(Task(ALGORITHMS["constraint_force"], model), lanes=4)
+    task = task_of(ALGORITHMS["constraint_force"], model)
+    (plain,), _ = planned(task, "interpreted").run(numbers, 2)
+    plan = planned(task, lanes=4)
     close(plain, by_articulated_bodies(model, state), 1e-10)
-    assert isinstance(plan, Permuted) and isinstance(plan.inner, Looped) and plan.inner.team is not None
     assert plan.inner.team.loops.group == 4
     for threads_wanted in (1, 2):
         plan.inner.team.threads = threads_wanted
@@ -210,10 +205,10 @@ def test_joints_in_random_order_are_lanes(monkeypatch: pytest.MonkeyPatch) -> No
     assert {body.joint.nv for body in found.bodies} == {3}
     state = state_of(model, 2, (2,))
     numbers = [x.reshape(2, -1) for x in (state.q, state.v, state.tau, state.f_ext)]
-    (plain,), _ = plan_for(Task(SEGMENTS, model), "interpreted").run(numbers, 2)
+    (plain,), _ = planned(task_of(SEGMENTS, model), "interpreted").run(numbers, 2)
     close(plain, by_articulated_bodies(model, state), 1e-10)
-    plan = plan_for(Task(SEGMENTS, model), lanes=4)
-    assert isinstance(plan, Looped) and plan.team is not None and plan.team.loops.group == 4
+    plan = planned(task_of(SEGMENTS, model), lanes=4)
+    assert plan.team.loops.group == 4
     for threads_wanted in (1, 2):
         plan.team.threads = threads_wanted
         (one,), status = plan.run([x[1:] for x in numbers], 1)
@@ -231,7 +226,7 @@ def test_joints_in_random_order_are_lanes(monkeypatch: pytest.MonkeyPatch) -> No
 )
 def test_lanes_do_not_change_a_bit(name: str, cpu: tuple[str, str] | None, lanes: int) -> None:
     state, wanted = expected(name)
-    run = plan_for(Task(SEGMENTS, chains()[name]), cpu=cpu, lanes=lanes)
+    run = planned(task_of(SEGMENTS, chains()[name]), cpu=cpu, lanes=lanes)
     (found,), status = run.run(arguments(state, 1), 1)
     assert status == 0 and np.array_equal(bits(found[0]), bits(wanted[1]))
 
@@ -239,7 +234,7 @@ def test_lanes_do_not_change_a_bit(name: str, cpu: tuple[str, str] | None, lanes
 def test_the_evaluator_agrees_and_the_program_is_well_formed() -> None:
     model = chains()["mixed"]
     state, wanted = expected("mixed")
-    loops = by_segments(Task(SEGMENTS, model), lanes=1).loops
+    loops = planned(task_of(SEGMENTS, model), lanes=1).loops
     (found,) = run_loops(loops, arguments(state, 2))
     assert np.array_equal(bits(found), bits(wanted[2]))
 
@@ -281,11 +276,10 @@ def test_a_call_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None
     first, other = ([x[k].copy() for x in (state.q, state.v, state.tau, state.f_ext)] for k in (0, 1))
     lw.forward_dynamics(model, *first, method="constraint_force")
     (plan,) = (plan for key, plan in model._memo.plans.items() if key[:2] == ("constraint_force", ()))
-    assert isinstance(plan, Looped)
     plan.busy[0] = 1  # what another call is at, the builtins leave to Python
     run, calls = plan.call_one, []
 
-    def interrupted(words: Words) -> int:
+    def interrupted(words: Any) -> Any:
         calls.append(words)
         if len(calls) == 1:
             lw.forward_dynamics(larger, *np.ones((3, 400)), method="constraint_force")
@@ -317,8 +311,7 @@ def test_builtins_ask_helpers_themselves(monkeypatch: pytest.MonkeyPatch) -> Non
         wanted = call()
         assert all(np.array_equal(bits(call()), bits(wanted)) for _ in range(300))
         assert asked, "Python hires helpers, and wakes them"
-        plan = function(ALGORITHMS["constraint_force"], model, ("f_ext",), (), False, "auto")
-        assert isinstance(plan, Looped) and plan.team is not None
+        (plan,) = model._memo.plans.values()
         members = plan.team.members
         assert members and members == helper_threads.hired()[: len(members)]  # other tests may have hired more
         assert not any(helper._mailbox[places.CLAIMED] for helper in members)

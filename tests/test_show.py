@@ -48,7 +48,7 @@ def control(view: View, label: str) -> Any:
 
 
 def status(view: View, path: str) -> tuple[int, bytes]:
-    with closing(http.client.HTTPConnection("127.0.0.1", view._server.get_port(), timeout=60)) as there:
+    with closing(http.client.HTTPConnection("127.0.0.1", view._server.get_port(), timeout=600)) as there:
         there.request("GET", path)
         answer = there.getresponse()
         return answer.status, answer.read()
@@ -71,14 +71,14 @@ def test_a_view_is_served_to_this_machine_alone_and_nothing_but_its_page(shown: 
         assert status(view, path)[0] == 404, path
     if sys.platform == "linux":  # where all of 127.0.0.0/8 is this machine
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.2", port), timeout=60)
+            socket.create_connection(("127.0.0.2", port), timeout=600)
     assert view._server.request_share_url() is None  # what a page's request for a public address leads to
     with pytest.raises(lw.FileError, match="taken"):
         shown(ARM, port=port)
     view.close()
     view.close()
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port), timeout=60)
+        socket.create_connection(("127.0.0.1", port), timeout=600)
     with pytest.raises(lw.ArgumentError, match="closed"):
         lw.simulate(ARM, np.zeros(3), np.zeros(3), 0.01, 0.01, viewer=view)
     assert capfd.readouterr().out == ""
@@ -92,7 +92,7 @@ def test_a_page_of_another_site_is_refused(shown: Any) -> None:
 
     view = shown(ARM)
     port = view._server.get_port()
-    own: dict[str, Any] = {"subprotocols": [f"viser-v{viser.__version__}"], "compression": None}
+    own: dict[str, Any] = {"subprotocols": [f"viser-v{viser.__version__}"], "compression": None, "open_timeout": None}
     for origin in (None, view.url):  # a program; the page itself
         with client.connect(f"ws://127.0.0.1:{port}", origin=origin, **own) as there:
             assert there.recv()
@@ -108,7 +108,7 @@ def test_a_page_of_another_site_is_refused(shown: Any) -> None:
         with pytest.raises(InvalidStatus, match="403"):
             client.connect(f"ws://127.0.0.1:{port}", origin=origin, **own)
     for host, refused in (("elsewhere.org", True), ("127.0.0.1", False)):  # a name that was made to lead here
-        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as there:
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=600)) as there:
             there.request("GET", "/", headers={"Host": f"{host}:{port}", "Origin": f"http://{host}:{port}"})
             assert (there.getresponse().status == 403) == refused
 

@@ -14,8 +14,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.engine.emit.python_calls import LIMITS
-from linkwork.engine.run import threads as run_threads
-from linkwork.engine.run.threads import Pace
+from linkwork.engine.run import threads
 from linkwork.joints import Free, Revolute
 from strategies import Array, random_tree, state_of
 from test_served import calls_in_python, is_direct
@@ -26,9 +25,9 @@ COUNT = 4001
 @pytest.fixture
 def two(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Two threads for a batch of a few states, in pieces of one tile."""
-    monkeypatch.setattr(run_threads, "WORTH_A_THREAD", 1e-9)
-    monkeypatch.setattr(run_threads, "_PIECE", 1e-9)
-    monkeypatch.setattr(run_threads, "_LONG_ENOUGH", 0.0)
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1e-9)
+    monkeypatch.setattr(threads, "_PIECE", 1e-9)
+    monkeypatch.setattr(threads, "_LONG_ENOUGH", 0.0)
     lw.set_threads(2)
     yield
     lw.set_threads(None)
@@ -43,7 +42,7 @@ def on_threads(call: Callable[[], Any]) -> Any:
     """The result of a call for many states, which threads share."""
     for _ in range(3):
         found = call()
-    assert "pieces" in calls_in_python(call) and run_threads._workers
+    assert "pieces" in calls_in_python(call) and threads._workers
     return found
 
 
@@ -63,8 +62,8 @@ def test_large_batches_have_the_same_bits_on_threads() -> None:
 
 
 def test_pieces_are_whole_tiles_and_all_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_threads, "_PIECE", 20e-6)
-    pace = Pace(1e-6)
+    monkeypatch.setattr(threads, "_PIECE", 20e-6)
+    pace = threads.Pace(1e-6)
     assert list(pace.pieces(5, 1000, 8, 1)) == [(5, 1000)]
     for states, count in ((1, 2), (7, 2), (1001, 2), (4096, 3)):
         pieces = list(pace.pieces(5, states, 8, count))
@@ -112,15 +111,15 @@ def test_threads_of_the_user_share_workers() -> None:
     for worker in workers:
         worker.join()
     assert wrong == []
-    assert run_threads._workers
+    assert threads._workers
 
 
-def limits(pace: Pace) -> dict[str, int]:
+def limits(pace: threads.Pace) -> dict[str, int]:
     return {name: int(pace.limits[index]) for index, (_, name) in enumerate(LIMITS.words)}
 
 
 def test_a_pace_is_measured() -> None:
-    pace = Pace(1e-6)
+    pace = threads.Pace(1e-6)
     assert limits(pace) == {"most": 999, "brief": 20}
     assert pace.longest(8) == 200_000
     pace.measured(4e-5, 4, 1)  # too short to tell of a state that takes longer
@@ -158,8 +157,8 @@ def test_a_long_batch_is_left_to_python_by_turns(monkeypatch: pytest.MonkeyPatch
     """So that it can be interrupted, on one thread and on two."""
     s = state_of(model(907), 1, (COUNT,))
     whole = lw.forward_dynamics(s.model, s.q, s.v, s.tau)
-    monkeypatch.setattr(run_threads, "UNINTERRUPTED", 1e-9)
-    monkeypatch.setattr(run_threads, "WORTH_A_THREAD", 1e-9)
+    monkeypatch.setattr(threads, "UNINTERRUPTED", 1e-9)
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1e-9)
     slowly = state_of(model(907).renamed(prefix="slowly_"), 1, (COUNT,))
     for count in (1, 2):
         lw.set_threads(count)
@@ -186,7 +185,7 @@ for _ in range(3):
 time.sleep(0.2)
 """
     for _ in range(2):
-        subprocess.run([sys.executable, "-c", text], check=True, timeout=120, capture_output=True)
+        subprocess.run([sys.executable, "-c", text], check=True, timeout=900, capture_output=True)
 
 
 def test_a_process_ends_while_code_waits_for_python() -> None:
@@ -208,7 +207,7 @@ lw.forward_dynamics(arm, q, v, v)
 threading.Thread(target=lw.forward_dynamics, args=(arm, Slow(), v, v), daemon=True).start()
 time.sleep(0.1)
 """
-    subprocess.run([sys.executable, "-c", text], check=True, timeout=120, capture_output=True)
+    subprocess.run([sys.executable, "-c", text], check=True, timeout=900, capture_output=True)
 
 
 def test_threads_use_names_for_the_first_time_at_once_and_a_fork_waits_for_imports() -> None:
@@ -243,4 +242,4 @@ if child == 0:
     os._exit(hasattr(os, "fork") and half.__spec__._initializing)
 assert os.waitpid(child, 0)[1] == 0
 """
-    subprocess.run([sys.executable, "-c", text], check=True, timeout=120, capture_output=True)
+    subprocess.run([sys.executable, "-c", text], check=True, timeout=900, capture_output=True)

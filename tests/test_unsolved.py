@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.dynamics.contact import newton
+from linkwork.dynamics.contact import articulated, newton
 from linkwork.simulation import impulses
 from reference_step import Step
 from strategies import close
@@ -100,6 +100,26 @@ def test_contacts_that_are_not_solved_for_are_said(bodies: int, monkeypatch: pyt
             lw.simulate(model, q[k], v[k], 2e-3, 1e-3, contacts=touching)
 
 
+@pytest.mark.filterwarnings("ignore:the motion begins with a deep penetration")
+def test_contacts_between_many_bodies_that_are_not_solved_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Newton's method cannot tell: no row may change its zone along a direction that is none. Nor can derivatives."""
+    model, shape = chain(60, 4.5), lw.Sphere(0.31)
+    stiff = lw.Softness(impedance=(0.9999, 0.9999, 0.001, 0.5, 2.0))
+    touching = [lw.Contact(f"l{k}", shape, shape, on=f"l{k + 2}", softness=stiff) for k in range(4)]
+    rng = np.random.default_rng(1)
+    q, v = 0.02 * rng.normal(size=model.nq), rng.normal(size=model.nv)
+    monkeypatch.setattr(articulated, "MOST_GRADIENTS", 2)
+    between = r"contact forces between bodies, or beside constraints, is not solved after 2 iterations"
+    for call, error in (
+        (lambda: lw.contact_dynamics(model, q, v, 0.0 * v, touching), lw.SingularError),
+        (lambda: lw.rollout(model, q, v, dt=1e-3, steps=2, contacts=touching), lw.SimulationError),
+        (lambda: lw.simulate(model, q, v, 2e-3, 1e-3, contacts=touching), lw.LinkworkError),
+        (lambda: lw.linearise(model, q, v, dt=1e-3, contacts=touching), lw.ArgumentError),
+    ):
+        with lw.interpreted(), pytest.raises(error, match=between):
+            call()
+
+
 def test_forces_of_nearly_redundant_constraints_that_do_not_settle_are_said() -> None:
     """Two planes that differ by a ten-thousandth of a radian."""
     model = chain(4, 3.5)
@@ -107,6 +127,8 @@ def test_forces_of_nearly_redundant_constraints_that_do_not_settle_are_said() ->
     planes = [lw.PointOnPlane.at(model, q, "tip", normal=(0.0, 3e-4 * k, 1.0)) for k in range(2)]
     with pytest.warns(lw.LinkworkWarning, match=r"'tip'.* nearly redundant, still change by .* of the largest"):
         lw.constrained_dynamics(model, q, np.ones(4), np.zeros(4), planes, proximal=1e-6)
+    with pytest.warns(lw.LinkworkWarning, match=r"nearly redundant, still change by .* in state \[2\] of the batch"):
+        lw.impact(model, q, [np.zeros(4), np.zeros(4), np.ones(4)], planes, proximal=1e-6)
     with pytest.raises(lw.SingularError, match=r"constrained_dynamics: the forces of the constraints .* nearly redund"):
         lw.simulate(model, q, np.ones(4), 2e-3, 1e-3, constraints=planes, proximal=1e-6, stabilisation=0.1)
     with pytest.raises(lw.SimulationError, match=r"trajectory \[0\] .*: the proximal iteration .* nearly redundant"):
@@ -141,6 +163,16 @@ def test_a_joint_that_rests_at_its_stop_up_to_rounding_is_solved_for() -> None:
     q[:, 1:4], q[:, 4:], v[:, 1:4], v[:, 4:] = bent, -bent, speed, -speed
     made = lw.rollout(builder.build(), q, v, dt=2e-3, steps=20, joint_limits=True, friction=False)
     assert abs(made.v[:, :, 0]).max() < 1e-12
+
+
+@pytest.mark.parametrize(("proximal", "tilt"), [(1e-4, 1e-5), (1e-3, 3e-5), (1e-2, 1e-4), (0.1, 3e-4)])
+def test_a_slow_proximal_iteration_is_said(proximal: float, tilt: float) -> None:
+    """Its steps hardly change since there is so much left to do."""
+    model = chain(6, 3.6)
+    q = np.array([0.1, -0.2, 0.3, -0.1, 0.2, -0.3])
+    planes = [lw.PointOnPlane.at(model, q, "tip", normal=(0.0, tilt * k, 1.0)) for k in range(2)]
+    with pytest.warns(lw.LinkworkWarning, match="still change by"):
+        lw.constrained_dynamics(model, q, np.zeros(6), np.ones(6), planes, proximal=proximal)
 
 
 @pytest.mark.parametrize("bodies", [3, 60])

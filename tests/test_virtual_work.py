@@ -15,8 +15,7 @@ import linkwork as lw
 from exact import exact_tree
 from linkwork import inside
 from linkwork.algorithms import ALGORITHMS, FRAMES, STUDIES, Algorithm
-from linkwork.engine.plans import Task, plan_for
-from linkwork.inside import evaluate
+from linkwork.inside import evaluate, machine_code
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical
 from linkwork.model import Model
 from linkwork.spatial import Columns, Mobility, Motion, RigidMobility, Transform
@@ -352,12 +351,12 @@ def test_the_studies_have_rolled_code_with_the_same_bits(method: str) -> None:
     builder.add_body("tip", "b3", Spherical(), random_placement(rng), **random_inertia(rng))
     model = builder.build()
     s = state_of(model, 0, (2,))
-    numbers = [array.reshape(2, -1) for array in (s.q, s.v, s.tau, s.f_ext)]
-    task = Task(ALGORITHMS[method], model)
-    (compiled,), status = plan_for(task, "rolled", lanes=1).run(numbers, 2)
-    (plain,), _ = plan_for(task, "interpreted").run(numbers, 2)
-    assert status == 0 and (compiled == plain).all()
-    close(compiled, lw.forward_dynamics(model, s.q, s.v, s.tau, s.f_ext), 1e-12)
+    compiled, plain = (
+        machine_code(ALGORITHMS[method], model, form=form, lanes=1)(s.q, s.v, s.tau)[0]
+        for form in ("looped", "interpreted")
+    )
+    assert (compiled == plain).all()
+    close(compiled, lw.forward_dynamics(model, s.q, s.v, s.tau), 1e-12)
 
 
 def test_operations_beside_articulated_bodies() -> None:

@@ -136,6 +136,15 @@ def is_plain(value: Any) -> bool:
     return type(value) is np.ndarray and value.dtype is FLOAT64 and value.flags.c_contiguous
 
 
+def leading_axes(name: str, array: Array, shape: tuple[int, ...], why: str = "", hint: str = "") -> tuple[int, ...]:
+    """The leading axes of an array that must have a shape in each state."""
+    axes = array.ndim - len(shape)
+    if axes < 0 or array.shape[axes:] != shape:
+        wanted = ", ".join(("...", *map(str, shape)))
+        raise ArgumentError(f"{name} must have shape ({wanted}){why}, but has shape {array.shape}{hint}")
+    return array.shape[:axes]
+
+
 def plain(array: Array, axes: int, batch: tuple[int, ...]) -> Array:
     """The array, contiguous, with all leading axes or none."""
     if array.ndim > axes:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from linkwork.algorithms import Algorithm
 from linkwork.arguments import integer
-from linkwork.dynamics.closed_chains import asked_of
+from linkwork.dynamics.closed_chains import loop_rows
 from linkwork.dynamics.held import held_by
 from linkwork.engine.code import jit
 from linkwork.engine.ir.program import count
@@ -247,6 +247,6 @@ def loop_conditions(model: Model, constraints: Sequence[Constraint], q: Array, v
         True
     """
     held = held_by(model, constraints)
-    conditions = asked_of(held, q, v, held.placements, None)
+    conditions = loop_rows(held, q, v, held.placements, None)
     arguments = (conditions.C.ravel(), conditions.bias.ravel(), conditions.unused.ravel())
     return LoopConditions(tuple(held.hold_frames), arguments)

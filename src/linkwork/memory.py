@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -41,6 +43,17 @@ def check_memory(what: str, size: float, advice: str) -> None:
     """Raise an error for a request that exceeds the memory limit."""
     if not fits_memory(size):
         raise not_enough_memory(what, size, advice)
+
+
+@contextmanager
+def memory_of_results(of: str, size: float, advice: str) -> Iterator[None]:
+    """An error that says what memory was for, if results need so many bytes and there are not enough."""
+    what = f"the results of {of}"
+    check_memory(what, size, advice)
+    try:
+        yield
+    except MemoryError:
+        raise not_enough_memory(what, size, advice) from None
 
 
 def check_available(what: str, size: int, advice: str) -> None:

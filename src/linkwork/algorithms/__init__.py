@@ -16,7 +16,7 @@ file when its algorithm first runs: cached code needs no import.
     chain_links, cyclic_reduction, pairwise_sum, parallel_prefix, side_branches
                                                 what these two are made of
     assembly, answers                           by assembly of sub-chains
-    rounding, free_fall                         digits that a pivot loses; accelerations by gravity alone
+    rounding                                    digits that a pivot loses
     joint_motions                               motions of joints with their derivatives, for
     inverse_dynamics_derivatives, forward_dynamics_derivatives, dynamics_products
                                                 derivatives of dynamics, and products with them

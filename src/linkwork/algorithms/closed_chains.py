@@ -34,7 +34,7 @@ from linkwork.algorithms.reactions import seen
 from linkwork.algorithms.tree import BodyForces, Field, JointField, JointValues, LoopedTree, OpenLoop, Values, fields
 from linkwork.algorithms.virtual_work import Links, weighted
 from linkwork.spatial import Factor, Force, Motion, Scalar, where_less
-from linkwork.spatial.matrices import Column, Matrix, columns, dot, minus_applied, plus, transposed
+from linkwork.spatial.matrices import Column, Matrix, columns, dot, minus_applied, plus_rows, transposed
 
 ROWS = 6
 """Conditions of each loop."""
@@ -119,14 +119,14 @@ class _Loops:
         W, u, loop = self.links.W[hold.body], self.links.u[hold.body], hold.loop
         for other in tree.others(hold):
             felt = [[answer.dot(force) for answer in R[other.onward]] for force in C]
-            self._put(hold, other, _plus(T[tree.coupling(hold, other)], felt))
+            self._put(hold, other, plus_rows(T[tree.coupling(hold, other)], felt))
         given = [W * force for force in C]
         before = [[answer.dot(force) for answer in R[hold.onward]] for force in C]
         own = [[answer.dot(force) for answer in given] for force in C]
-        more = _plus(_plus(before, transposed(before)), own)
+        more = plus_rows(plus_rows(before, transposed(before)), own)
         for k in range(ROWS):
             more[k][k] = more[k][k] + compliance[k]
-        T[tree.coupling(hold, hold)] = _plus(T[tree.coupling(hold, hold)], more)
+        T[tree.coupling(hold, hold)] = plus_rows(T[tree.coupling(hold, hold)], more)
         self.alone[loop] = [x + own[k][k] + compliance[k] for k, x in enumerate(self.alone[loop])]
         R[hold.onward] = [x + answer for x, answer in zip(R[hold.onward], given, strict=True)]
         s[loop] = [x + y + u.dot(force) for x, y, force in zip(s[loop], bias, C, strict=True)]
@@ -210,10 +210,6 @@ def sound(known: Sequence[Scalar], D: Factor, alone: Sequence[Scalar]) -> Sequen
 def _product(x: Column, D: Factor, y: Sequence[Scalar]) -> Scalar:
     """xᵀ D⁻¹ y, for columns that may be empty."""
     return dot([a * weight for a, weight in zip(x, D.inverse_pivots, strict=True)], y) if x else 0.0
-
-
-def _plus(A: Matrix, B: Matrix) -> Matrix:
-    return [plus(a, b) for a, b in zip(A, B, strict=True)]
 
 
 def _minus(A: Matrix, B: Matrix) -> Matrix:

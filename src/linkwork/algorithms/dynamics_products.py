@@ -119,18 +119,18 @@ def pullback(
     return g
 
 
-def pushforward(
+def inverse_dynamics_jvp(
     tree: Tree,
     q: JointValues,
     v: JointValues,
     a: JointValues,
-    f_ext: BodyForces,
     dq: JointValues,
     dv: JointValues,
     da: JointValues,
+    f_ext: BodyForces,
     df_ext: BodyForces,
     dparameters: Parameters | None = None,
-) -> JointField:
+) -> tuple[JointField]:
     """δτ."""
     X, S, V, A, Vp, Ap, F = _motions(tree, q, v, a, f_ext)
     dV, dA = fields(tree, Motion, 2)
@@ -170,7 +170,7 @@ def pushforward(
         turned = S[body].times(dq[body]).cross(F[body])
         dF[body.parent] = dF[body.parent] + X[body].to_parent(dF[body] + turned)
         F[body.parent] = F[body.parent] + X[body].to_parent(F[body])
-    return dtau
+    return (dtau,)
 
 
 def _directed(S_q: list[Columns], dq: Coordinates) -> Columns:
@@ -216,22 +216,6 @@ def inverse_dynamics_vjp(
     return tuple(getattr(found, name) for name in wrt)
 
 
-def inverse_dynamics_jvp(
-    tree: Tree,
-    q: JointValues,
-    v: JointValues,
-    a: JointValues,
-    dq: JointValues,
-    dv: JointValues,
-    da: JointValues,
-    f_ext: BodyForces,
-    df_ext: BodyForces,
-    dparameters: Parameters | None = None,
-) -> tuple[JointField]:
-    """δτ."""
-    return (pushforward(tree, q, v, a, f_ext, dq, dv, da, df_ext, dparameters),)
-
-
 def forward_dynamics_vjp(
     tree: Tree,
     q: JointValues,
@@ -268,7 +252,7 @@ def forward_dynamics_jvp(
 ) -> tuple[JointField]:
     """δq̈."""
     found = articulated_motion(tree, q, v, tau, f_ext)
-    taken = pushforward(tree, q, v, found.qdd, f_ext, dq, dv, tree.still(), df_ext, dparameters)
+    (taken,) = inverse_dynamics_jvp(tree, q, v, found.qdd, dq, dv, tree.still(), f_ext, df_ext, dparameters)
     left: JointField = tree.field()
     for body in tree.outward():
         left[body] = minus(dtau[body], taken[body])

@@ -22,7 +22,7 @@ from linkwork.algorithms.step import force_and_rotor, forces
 from linkwork.algorithms.tree import Body, BodyForces, Field, JointValues, OrderedTree
 from linkwork.spatial import Coordinates, Scalar
 from linkwork.spatial.dual import along, rate_of
-from linkwork.spatial.matrices import Matrix, columns, dot, plus, unit
+from linkwork.spatial.matrices import Matrix, columns, dot, plus_rows, unit
 
 
 class _Own(NamedTuple):
@@ -64,7 +64,7 @@ def linearised_step(
         if blocks:
             (a_q, a_v, Y), n, dtE, here = blocks, column.joint.nv, own[body].dtE, own[column]
             by_q, by_v, by_tau = (_product(Y, each, n) for each in (here.by_q, here.by_v, here.by_tau))
-            changes = (_sum(a_q, by_q), _sum(a_v, by_v), by_tau)
+            changes = (plus_rows(a_q, by_q), plus_rows(a_v, by_v), by_tau)
             for change, positions, rates in zip(changes, of_q, of_v, strict=True):
                 rates[body, column] = rate = _scaled(dt, change)
                 positions[body, column] = _product(dtE, rate, n)
@@ -73,9 +73,9 @@ def linearised_step(
 
     for body in tree.outward():
         _, _, _, C, dtE = own[body]
-        of_v[1][body, body] = _sum(of_v[1][body, body], [unit(k, body.joint.nv) for k in range(body.joint.nv)])
-        of_q[0][body, body] = _sum(of_q[0][body, body], C)
-        of_q[1][body, body] = _sum(of_q[1][body, body], dtE)
+        of_v[1][body, body] = plus_rows(of_v[1][body, body], [unit(k, body.joint.nv) for k in range(body.joint.nv)])
+        of_q[0][body, body] = plus_rows(of_q[0][body, body], C)
+        of_q[1][body, body] = plus_rows(of_q[1][body, body], dtE)
 
     return [of_q[:2], of_v[:2]], [of_q[2:], of_v[2:]]
 
@@ -116,7 +116,3 @@ def _scaled(x: Scalar, rows: Matrix) -> Matrix:
 def _product(A: Matrix, B: Matrix, n: int) -> Matrix:
     """A B, for B of n columns."""
     return [[dot(row, column) for column in columns(B, n)] for row in A]
-
-
-def _sum(x: Matrix, y: Matrix) -> Matrix:
-    return [plus(a, b) for a, b in zip(x, y, strict=True)]

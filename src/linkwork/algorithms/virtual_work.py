@@ -45,7 +45,7 @@ from typing import NamedTuple
 
 from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, Tree, fields
 from linkwork.spatial import Factor, Force, Mobility, Motion, RigidMobility, Scalar, Transform, Wrenches
-from linkwork.spatial.matrices import Matrix, plus
+from linkwork.spatial.matrices import Matrix, plus_rows
 
 
 class ConstrainedMotion(NamedTuple):
@@ -128,7 +128,7 @@ class Links:
         parent = self.A[body.parent].full() if alone else W[body.parent]
         half, felt = parent.across_joint(X[body])
         own = K[body].project(W[body]) if self.whole else S[body]
-        D[body] = Factor.of_matrix(_plus(own, K[body].square(felt)))  # S of Eq. 32, M⁻¹ of Eq. 41
+        D[body] = Factor.of_matrix(plus_rows(own, K[body].square(felt)))  # S of Eq. 32, M⁻¹ of Eq. 41
         columns = [D[body].forward(K[body].dot(column)) for column in half]
         G[body] = [Motion.from_numbers(row) for row in zip(*columns, strict=True)]
         y[body] = D[body].forward(K[body].dot(self.c[body] - u[body] + X[body].to_child(u[body.parent])))  # a of Eq. 32
@@ -170,10 +170,6 @@ def weighted(G: Sequence[Motion], D: Factor, numbers: Sequence[Scalar]) -> Motio
     for row, weight, number in zip(G, D.inverse_pivots, numbers, strict=True):
         result = result + row * (weight * number)
     return result
-
-
-def _plus(a: Matrix, b: Matrix) -> Matrix:
-    return [plus(*rows) for rows in zip(a, b, strict=True)]
 
 
 def _minus_square(S: Matrix, H: Sequence[Sequence[Scalar]], weights: Sequence[Scalar]) -> Matrix:

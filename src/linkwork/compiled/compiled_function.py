@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwork.arguments import Array, all_finite, array
-from linkwork.batches import FLOAT64, Given, all_converted, as_out, broadcast, plain, rows_of
+from linkwork.batches import FLOAT64, Given, all_converted, as_out, broadcast, leading_axes, plain, rows_of
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.results import Structure, laying_flat, names_of, putting_together
 from linkwork.compiled.tracing import Shape
@@ -27,7 +27,7 @@ from linkwork.engine.plans import Plan, TracedTask, code_for_trace, plan_for_tra
 from linkwork.engine.run.entries import Entry, Serve, serving
 from linkwork.engine.trace.replay import replay
 from linkwork.errors import ArgumentError, LinkworkError, SingularError, TracingError, excuse
-from linkwork.memory import fits_memory, not_enough_memory
+from linkwork.memory import memory_of_results
 from linkwork.model.model import Model
 from linkwork.properties import cached_property
 from linkwork.unsolved import unsolved
@@ -213,16 +213,11 @@ class CompiledFunction:
         """Each array of the result, a row for each state, and the status of the code; it serves the next call."""
         states = prod(batch)
         needed = 8.0 * states * sum(map(prod, self.result_shapes)) if targets is None else 0.0
-        asked = f"the results of {self.name} for {states:,} state(s)"
-        if not fits_memory(needed):
-            raise not_enough_memory(asked, needed, _FEWER)
-        try:
+        with memory_of_results(f"{self.name} for {states:,} state(s)", needed, _FEWER):
             rows = [rows_of(plain(*each, batch), each[1], states) for each in given]
             plan = self._plan(form)
             into = None if targets is None else [target.reshape(states, -1) for target in targets]
             found, status = plan.run(rows, states, out=into)
-        except MemoryError:
-            raise not_enough_memory(asked, needed, _FEWER) from None
         if form == "auto" and not status:
             self._serve(plan, "one" if states == 1 else "batch")
         return found, status
@@ -249,19 +244,17 @@ class CompiledFunction:
         if len(values) != len(self._names):
             takes = f"{len(self._names)} argument(s) ({', '.join(self._names)})"
             raise ArgumentError(f"{self.name} takes {takes}, not {len(values)}")
-        given: list[Given] = []
+        given, axes = list[Given](), list[tuple[int, ...]]()
         for (key, shape), value in zip(self.shapes.items(), values, strict=True):
             plain_array = type(value) is np.ndarray and value.dtype is FLOAT64
             found: Array = value if plain_array else array(f"{key} of {self.name}", value, shape)
-            if found.ndim < len(shape) or found.shape[found.ndim - len(shape) :] != shape:
-                wanted = ", ".join(("...", *map(str, shape)))
-                raise ArgumentError(f"{key} of {self.name} must have shape ({wanted}), but has shape {found.shape}")
+            axes.append(leading_axes(f"{key} of {self.name}", found, shape))
             if finite and not all_finite(found):
                 where = tuple(int(i) for i in np.argwhere(~np.isfinite(found))[0])
                 at = f"[{', '.join(map(str, where))}]" if where else ""
                 raise ArgumentError(f"{key}{at} of {self.name} is {found[where]}; it must be finite")
             given.append((found, len(shape)))
-        return given, broadcast(self._names, [found.shape[: found.ndim - axes] for found, axes in given])
+        return given, broadcast(self._names, axes)
 
     # Results
 
@@ -354,20 +347,10 @@ class CompiledFunction:
             raise TracingError(f"{self.name}(out=...) cannot be traced; assign the result")
         if len(values) != len(self._names):
             raise ArgumentError(f"{self.name} takes {len(self._names)} argument(s), not {len(values)}")
-        given: list[Any] = []
-        for (key, shape), value in zip(self.shapes.items(), values, strict=True):
-            found = numbers(value)
-            if found.ndim < len(shape) or found.shape[found.ndim - len(shape) :] != shape:
-                wanted = ", ".join(("...", *map(str, shape)))
-                raise ArgumentError(f"{key} of {self.name} must have shape ({wanted}), but has shape {found.shape}")
-            given.append(found)
-        shapes = list(self.shapes.values())
-        leading = [each.shape[: each.ndim - len(shape)] for each, shape in zip(given, shapes, strict=True)]
-        batch = broadcast(self._names, leading)
-        rows = [
-            np.broadcast_to(each, (*batch, *shape)).reshape((*batch, prod(shape)))
-            for each, shape in zip(given, shapes, strict=True)
-        ]
+        given = [(numbers(value), shape) for value, shape in zip(values, self.shapes.values(), strict=True)]
+        axes = [leading_axes(f"{key} of {self.name}", *each) for key, each in zip(self._names, given, strict=True)]
+        batch = broadcast(self._names, axes)
+        rows = [np.broadcast_to(x, (*batch, *shape)).reshape((*batch, prod(shape))) for x, shape in given]
         leaves = [np.empty((*batch, prod(shape)), dtype=object) for shape in self.result_shapes]
         for state in np.ndindex(*batch):
             flat = [each[state].tolist() for each in rows]

@@ -123,63 +123,41 @@ def jacobian_of(
 
     def text(**given: Any) -> Any:
         arguments = [_flat(given[name]) for name in f.shapes]
-        columns = _by_columns(f, chosen, arguments) if forward else _by_rows(f, chosen, arguments)
-        leaves = []
-        for k, shape in enumerate(f.result_shapes):
-            parts = [columns[name][k].reshape((*shape, *_tangent_shape(f, name))) for name in chosen]
-            leaves.append(tuple(map(traced, parts)) if len(parts) > 1 else traced(parts[0]))
+        J = _by_columns(f, chosen, arguments) if forward else _by_rows(f, chosen, arguments)
+        edges = np.cumsum([prod(_tangent_shape(f, name)) for name in chosen])[:-1]
+        leaves, rows = [], np.split(J, np.cumsum([prod(shape) for shape in f.result_shapes])[:-1])
+        for shape, part in zip(f.result_shapes, rows, strict=True):
+            of_each = zip(chosen, np.split(part, edges, axis=1), strict=True)
+            parts = [traced(own.reshape((*shape, *_tangent_shape(f, name))).copy()) for name, own in of_each]
+            leaves.append(tuple(parts) if len(parts) > 1 else parts[0])
         return f._result(tuple(leaves))
 
     return _made(f, f"jacobian{_OF}{f.name}", text, f.shapes)
 
 
-def _by_columns(f: CompiledFunction, chosen: Sequence[str], arguments: list[list[Any]]) -> dict[str, list[Any]]:
-    """For each argument and each result the Jacobian (numbers of the result, of the argument), in forward mode."""
-    directions, owners = [], []
-    for name in chosen:
-        for k in range(prod(_tangent_shape(f, name))):
-            unit = [float(i == k) for i in range(prod(_tangent_shape(f, name)))]
-            own = list(f.shapes).index(name)
-            directions.append(
-                [
-                    _lifted(f, name, arguments[own], unit) if other == own else [0.0] * len(each)
-                    for other, each in enumerate(arguments)
-                ]
-            )
-            owners.append(name)
-    _, changes = pushed(f.program, arguments, directions)
-    found: dict[str, list[Any]] = {}
-    for name in chosen:
-        own_changes = [change for change, owner in zip(changes, owners, strict=True) if owner == name]
-        found[name] = [
-            array_of(
-                [change[k][i] for i in range(prod(shape)) for change in own_changes], (prod(shape), len(own_changes))
-            )
-            for k, shape in enumerate(f.result_shapes)
-        ]
-    return found
-
-
-def _by_rows(f: CompiledFunction, chosen: Sequence[str], arguments: list[list[Any]]) -> dict[str, list[Any]]:
-    """The same, in reverse mode."""
-    sizes = [prod(shape) for shape in f.result_shapes]
-    weights = [
-        [[float(j == k and i == n) for i in range(size)] for j, size in enumerate(sizes)]
-        for k, count in enumerate(sizes)
-        for n in range(count)
+def _by_columns(f: CompiledFunction, chosen: Sequence[str], arguments: list[list[Any]]) -> Any:
+    """The Jacobian of all numbers of the results with respect to those of the chosen arguments, in forward mode."""
+    own = list(zip(f.shapes, arguments, strict=True))
+    directions = [
+        [_lifted(f, each, q, unit) if each == name else [0.0] * len(q) for each, q in own]
+        for name in chosen
+        for unit in np.eye(prod(_tangent_shape(f, name))).tolist()
     ]
+    _, changes = pushed(f.program, arguments, directions)
+    rows = sum(map(prod, f.result_shapes))
+    columns = [[x for leaf in change for x in leaf] for change in changes]
+    return np.array(columns, dtype=object).reshape((len(directions), rows)).T
+
+
+def _by_rows(f: CompiledFunction, chosen: Sequence[str], arguments: list[list[Any]]) -> Any:
+    """The same, in reverse mode."""
+    edges, owners = np.cumsum([prod(shape) for shape in f.result_shapes]), [*map(list(f.shapes).index, chosen)]
+    weights = [[part.tolist() for part in np.split(unit, edges[:-1])] for unit in np.eye(edges[-1])]
     _, gradients = pulled(f.program, arguments, weights)
-    found: dict[str, list[Any]] = {}
-    for name in chosen:
-        own = list(f.shapes).index(name)
-        rows = [numbers(_lowered(f, name, arguments[own], each[own])).ravel().tolist() for each in gradients]
-        starts = np.cumsum([0, *sizes])
-        width = prod(_tangent_shape(f, name))
-        found[name] = [
-            array_of([x for row in rows[starts[k] : starts[k + 1]] for x in row], (sizes[k], width))
-            for k in range(len(sizes))
-        ]
-    return found
+    own = list(zip(chosen, owners, strict=True))
+    rows = [[_lowered(f, name, arguments[k], each[k]) for name, k in own] for each in gradients]
+    flat = [[x for array in row for x in numbers(array).flat] for row in rows]
+    return np.array(flat, dtype=object).reshape((len(flat), sum(prod(_tangent_shape(f, name)) for name in chosen)))
 
 
 # Configurations: the tangent space

@@ -77,11 +77,12 @@ class Goal(Gains, ABC):
     def passive(self, model: Model) -> list[int]:
         return []
 
-    @abstractmethod
     def wanted(self, t: float, now: Situation, first: int, seen: int) -> Wanted:
         """The desired accelerations at a time. ``first`` and ``seen`` are the indices of its points, and of the other
         frames that it uses, among the placements of the situation.
         """
+        samples = [getattr(self, name).at(t) for name in self.follows]
+        return self.asked(samples, self.kp, self.kd, now, first, seen)
 
     @abstractmethod
     def asked(self, samples: Sequence[Sample], kp: Array, kd: Array, now: Situation, first: int, seen: int) -> Wanted:
@@ -137,9 +138,6 @@ class Task(Goal):
         if self.point.axes != "position":
             parts.append(np.array(log(place[:3, :3] @ value[:3, :3].T)))
         return np.concatenate(parts)
-
-    def wanted(self, t: float, now: Situation, first: int, seen: int) -> Wanted:
-        return self.asked([self.reference.at(t)], self.kp, self.kd, now, first, seen)
 
     def asked(self, samples: Sequence[Sample], kp: Array, kd: Array, now: Situation, first: int, seen: int) -> Wanted:
         place, twist = now.placements[first], now.velocity[6 * first : 6 * first + 6]

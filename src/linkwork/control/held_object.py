@@ -103,10 +103,6 @@ class HeldObject(Goal):
     def structure(self) -> tuple[object, ...]:
         return *super().structure, self.body, self.places
 
-    def wanted(self, t: float, now: Situation, first: int, seen: int) -> Wanted:
-        samples = [self.reference.at(t), self.internal.at(t)]
-        return self.asked(samples, self.kp, self.kd, now, first, seen)
-
     def asked(self, samples: Sequence[Sample], kp: Array, kd: Array, now: Situation, first: int, seen: int) -> Wanted:
         own, grasp, shares = _grasp(now.model, self.body, self.places)
         # A free joint's velocity is its body's twist, so that G is constant and the desired acceleration of the hands

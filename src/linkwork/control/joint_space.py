@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import with_old_names
 from linkwork.compiled.arrays import TracedArray
 from linkwork.control.gains import Gains, gains
-from linkwork.control.law import CompiledController, ControlLaw, limited, warn_of_motors
-from linkwork.control.limits import TorqueLimits
+from linkwork.control.law import CompiledController, ControlLaw, warn_of_motors
+from linkwork.control.limits import TorqueLimits, limited
 from linkwork.control.references import Constant, Reference, Sample, as_reference, form_of
 from linkwork.dynamics.arguments import Array, as_array, check_model
 from linkwork.dynamics.dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
@@ -62,7 +62,7 @@ class _JointController(Gains, CompiledController):
             return None
 
         def text(q: Array, v: Array, samples: list[Sample], numbers: list[Array]) -> Array:
-            return limited(*self._forces(q, v, samples, numbers), self._limits.limiting, numbers[1])
+            return limited(*self._forces(q, v, samples, numbers), self._limits.limiting, numbers[1])[0]
 
         def settings() -> list[tuple[object, str]]:
             return [(self, "_viscous"), (self._limits, "most"), (self, "kp"), (self, "kd")]

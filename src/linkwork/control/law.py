@@ -32,9 +32,8 @@ from linkwork.properties import cached_property
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
 
-_MOST_GROUPS = 16
-"""The largest number of time intervals in a batch that are computed separately."""
-
+_MOST_RUNS = 16
+"""The most runs of states, each in a time interval of its own, in a batch that are computed separately."""
 Text = Callable[[Array, Array, list[Sample], list[Array]], Array]
 """(q, v, samples, settings) -> torque (nv,), over traced arrays."""
 Places = Sequence[tuple[object, str]]
@@ -136,15 +135,14 @@ class ControlLaw:
         settings, moments = kernel.numbers[1:], t.ravel()
         codes = self._stretches(moments)
         runs = np.concatenate([[0], 1 + np.flatnonzero(codes[1:] != codes[:-1]), [len(codes)]])
-        in_runs = t.ndim == 1 and len(runs) - 1 <= _MOST_GROUPS
+        in_runs = t.ndim == 1 and len(runs) - 1 <= _MOST_RUNS
         _, firsts, groups = (None, runs[:-1], codes) if in_runs else np.unique(codes, True, True)
         pieces = [self._pieces(at) for at in moments[firsts].tolist()]
         parts = [part for part in pieces if part is not None]
         if len(parts) < len(pieces):
             return None
-        if t.ndim and 1 < len(parts) <= _MOST_GROUPS:  # numbers that many states share are not copied for each
-            places = [slice(*run) for run in pairwise(runs)] if in_runs else groups.reshape(t.shape)
-            return self._in_groups(kernel.law, (t, q, v), places, parts, settings)
+        if in_runs and len(parts) > 1:  # numbers that many states share are not copied for each
+            return self._in_runs(kernel.law, (t, q, v), runs.tolist(), parts, settings)
         each = parts[0] if len(parts) == 1 else np.array(parts)[groups].reshape((*t.shape, -1))
         (torques,), _, flat = kernel.law.attempt([t, q, v, each, *settings])
         return torques, flat.reshape(q.shape[:-1])
@@ -158,23 +156,16 @@ class ControlLaw:
                 codes = codes * (1 + int(code.max())) + code
         return codes
 
-    def _in_groups(
-        self,
-        law: CompiledFunction,
-        states: tuple[Array, Array, Array],
-        places: list[slice] | NDArray[np.intp],
-        parts: list[Array],
+    def _in_runs(
+        self, law: CompiledFunction, states: Sequence[Array], runs: Sequence[int], parts: Sequence[Array],
         settings: tuple[Array, ...],
-    ) -> tuple[Array, NDArray[np.bool_]]:
-        """Joint forces of states whose numbers of the references differ from group to group; which are regular."""
-        batch = states[1].shape[:-1]
-        torques, fine = np.empty((*batch, self.model.nv)), np.ones(batch, dtype=bool)
-        for group, part in enumerate(parts):
-            which: Any = places[group] if isinstance(places, list) else places == group
-            inputs = (*(each[which] for each in states), part, *settings)
-            direct = isinstance(which, slice) and current_form() == "auto"
-            if not direct or law.served(torques[which], *inputs) is None:
-                (torques[which],), _, fine[which] = law.attempt(inputs)
+    ) -> tuple[Array, NDArray[np.bool_]]:  # fmt: skip
+        """Joint forces of states whose numbers of the references differ from run to run; which are regular."""
+        torques, fine = np.empty((len(states[1]), self.model.nv)), np.ones(len(states[1]), dtype=bool)
+        for (first, last), part in zip(pairwise(runs), parts, strict=True):
+            inputs = (*(each[first:last] for each in states), part, *settings)
+            if current_form() != "auto" or law.served(torques[first:last], *inputs) is None:
+                (torques[first:last],), _, fine[first:last] = law.attempt(inputs)
         return torques, fine
 
     def _now(self, t: float) -> _Kernel | None:
@@ -329,18 +320,3 @@ def warn_of_motors(name: str, model: Model, driven: NDArray[np.bool_]) -> None:
             f"{name} commands {shown} of model {model.name!r}, which has no motor (model.actuated): a simulation will "
             f"hold it up by forces that the machine does not have"
         )
-
-
-def limited(torque: Any, compensation: Any, limiting: str, most: Any) -> Any:
-    """``TorqueLimits`` over traced arrays."""
-    if limiting == "none":
-        return torque
-    if limiting == "clip":
-        return np.clip(torque, -most, most)
-    held = np.clip(compensation, -most, most)
-    extra = torque - held
-    size = np.abs(extra)
-    room = np.where(extra > 0.0, most - held, most + held)
-    share = np.where(size > 0.0, room / np.where(size > 0.0, size, 1.0), 1.0)
-    factor = np.minimum(1.0, np.min(share))
-    return np.where(np.all(np.abs(torque) <= most), torque, held + factor * extra)

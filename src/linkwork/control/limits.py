@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from linkwork.arguments import choice
@@ -22,8 +24,7 @@ class TorqueLimits:
 
     def __init__(self, model: Model, limiting: str) -> None:
         self.limiting = choice("limits", limiting, LIMITING)
-        self._most = model.effort_limit
-        self.most = np.minimum(self._most, 1e300)  # a finite number, for compiled laws
+        self.most = np.minimum(model.effort_limit, 1e300)  # a finite number, for compiled laws
         stuck = [body.joint_name for body in model.bodies if body.joint.nv and not any(body.limits.effort)]
         if stuck and limiting != "none":
             raise ArgumentError(
@@ -35,13 +36,21 @@ class TorqueLimits:
         """The limited torque (nv,), and the scale factor; 1 if it was not scaled, or clipped."""
         if not np.isfinite(torque).all():
             raise SingularError("the controller's torque is not finite: a reference, a gain or the state is too large")
-        if self.limiting == "none" or (np.abs(torque) <= self._most).all():
-            return torque, 1.0
-        if self.limiting == "clip":
-            return np.clip(torque, -self._most, self._most), 1.0
-        held = np.clip(compensation, -self._most, self._most)
-        extra = torque - held
-        room = np.where(extra > 0.0, self._most - held, self._most + held)
-        moved = extra != 0.0
-        factor = float(min(1.0, (room[moved] / np.abs(extra[moved])).min()))
-        return held + factor * extra, factor
+        found, factor = limited(torque, compensation, self.limiting, self.most)
+        return found, float(factor)
+
+
+def limited(torque: Any, compensation: Any, limiting: str, most: Any) -> tuple[Any, Any]:
+    """The same over arrays of floats or of traced numbers."""
+    if limiting == "none":
+        return torque, 1.0
+    if limiting == "clip":
+        return np.clip(torque, -most, most), 1.0
+    held = np.clip(compensation, -most, most)
+    extra = torque - held
+    size = np.abs(extra)
+    room = np.where(extra > 0.0, most - held, most + held)
+    share = np.where(size > 0.0, room / np.where(size > 0.0, size, 1.0), 1.0)
+    factor = np.minimum(1.0, np.min(share))
+    within = np.all(np.abs(torque) <= most)
+    return np.where(within, torque, held + factor * extra), np.where(within, 1.0, factor)

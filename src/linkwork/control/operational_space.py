@@ -13,8 +13,8 @@ from linkwork.arguments import choice, finite_array, is_listed, real, with_old_n
 from linkwork.control.gains import Gains, gains
 from linkwork.control.goals import Goal, Situation, Task, one_state
 from linkwork.control.held_object import HeldObject
-from linkwork.control.law import CompiledController, ControlLaw, limited, warn_of_motors
-from linkwork.control.limits import TorqueLimits
+from linkwork.control.law import CompiledController, ControlLaw, warn_of_motors
+from linkwork.control.limits import TorqueLimits, limited
 from linkwork.control.priorities import HANDLING, Hierarchy, Level, regular_forces
 from linkwork.control.references import Sample
 from linkwork.dynamics.arguments import Array, as_array, as_frames, check_model
@@ -225,7 +225,7 @@ class OperationalSpaceController(CompiledController):
         forces = regular_forces(mobility, missing, sizes, self._singular, self._threshold)
         wrenches = loads + forces @ np.eye(len(loads))[rows]
         torque = held + self._applied(q, wrenches) + posture
-        return limited(torque, held + self._applied(q, loads), self._limits.limiting, most)
+        return limited(torque, held + self._applied(q, loads), self._limits.limiting, most)[0]
 
     def _applied(self, q: Array, wrenches: Array) -> Array:
         """Jᵀ f, the joint forces of wrenches (6m,) at the points, by one recursion over traced arrays."""

@@ -8,15 +8,17 @@ The modules, in the order of the data flow:
                             functions that are one algorithm each
     light_bodies, high_speeds, lost_digits, diagnosis
                             why a result does not exist, or has lost digits
-    at_points, inversion, task_space
+    at_points, inversion, operational_inertia, task_space
                             operational space at points
     loads, actuators        forces at points; forces of motors
     varied, possible        parameters as data, and whether they are physical
     held                    constraints on a model, in a state
     constraint_solvers, closed_chains, coupled_joints
                             solvers for their forces
+    constrained_state       rows and forces of constraints in a state
+    constrained_call        from arguments to kernels, for the functions
     constrained, constrained_inverse, impacts
-                            dynamics with constraints
+                            of dynamics with constraints
     constraint_variations, held_derivatives, redundant_derivatives, constrained_derivatives
                             derivatives of these
     least_squares, search_coordinates, searches

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms import ALGORITHMS
 from linkwork.arguments import Array as Array
 from linkwork.arguments import all_finite, array, is_listed, once
-from linkwork.batches import FLOAT64, Given, broadcast, spread
+from linkwork.batches import FLOAT64, Given, broadcast, leading_axes, spread
 from linkwork.compiled.arrays import is_traced, numbers, traced
-from linkwork.engine.plans import form_of
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, excuse, shown
 from linkwork.model.model import Frame, Model, Point
@@ -40,11 +38,9 @@ def _as_array(model: Model, name: str, space: str, value: ArrayLike, expected: t
     if type(value) is np.ndarray and value.dtype is FLOAT64 and value.shape == expected:
         return value
     given: Array = traced(numbers(value)) if is_traced(value) else array(name, value, expected)
-    if given.ndim < len(expected) or given.shape[given.ndim - len(expected) :] != expected:
-        raise ArgumentError(
-            f"{name} must have shape (..., {', '.join(map(str, expected))}) for model {model.name!r} "
-            f"({SPACES[space].describe(model)}), but has shape {given.shape}"
-        )
+    axes = given.ndim - len(expected)
+    if axes < 0 or given.shape[axes:] != expected:
+        leading_axes(name, given, expected, f" for model {model.name!r} ({SPACES[space].describe(model)})")
     return given
 
 
@@ -71,7 +67,7 @@ def as_given(
     """
     check_model(model)
     given: list[Given | None] = []
-    leading: list[tuple[int, ...]] = []
+    axes: list[tuple[int, ...]] = []
     for (name, space), value in zip(spaces, values, strict=True):
         if value is None and space == "wrenches":
             given.append(None)
@@ -79,8 +75,8 @@ def as_given(
         shape = SPACES[space].shape(model, frames)
         found = _as_array(model, name, space, value, shape)  # type: ignore[arg-type]
         given.append((found, len(shape)))
-        leading.append(found.shape[: found.ndim - len(shape)])
-    batch = broadcast([name for name, _ in spaces], leading)
+        axes.append(found.shape[: found.ndim - len(shape)])
+    batch = broadcast([name for name, _ in spaces], axes)
     for (name, space), one in zip(spaces, given, strict=True):
         if finite and one is not None:
             check_finite(model, name, space, one[0])
@@ -96,7 +92,7 @@ def as_batch(
 
 
 @dataclass(frozen=True)
-class Asked:
+class PointSet:
     """Frames of a model given as an argument: the named frames, the offsets that shift them (three numbers each; empty
     if there are none), and their points.
     """
@@ -120,11 +116,6 @@ class Asked:
         return fewest_operations(self.model, tuple(frame.body for frame in self.frames))
 
     @cached_property
-    def specialised(self) -> bool:
-        """Whether an algorithm that depends on the number of frames is compiled, for this model alone."""
-        return form_of(ALGORITHMS[f"operational_inertia/{self.method}"], self.model) == "specialised"
-
-    @cached_property
     def kept(self) -> tuple[int, ...] | None:
         """The rows, of six for each frame, that its point asks for; None if all are."""
         if all(point.axes == "pose" for point in self.points):
@@ -133,11 +124,9 @@ class Asked:
         return tuple(6 * i + k for i, point in enumerate(self.points) for k in wanted[point.axes])
 
     @cached_property
-    def mask(self) -> tuple[Array, Array]:
-        """Ones for the numbers of each frame (m, 6) that are asked for, and ones for those that are not."""
-        asked = np.zeros(6 * len(self.frames))
-        asked[slice(None) if self.kept is None else list(self.kept)] = 1.0
-        return asked.reshape(-1, 6), 1.0 - asked.reshape(-1, 6)
+    def fixed(self) -> tuple[Array, ...]:
+        """The offsets as an argument of kernels; none if no frame is shifted."""
+        return (np.array(self.offsets),) if self.offsets else ()
 
     def rows(self, result: Array, axis: int) -> Array:
         """Of six rows for each frame, those that its point asks for."""
@@ -155,19 +144,19 @@ class Asked:
         return (..., slice(first, last)) if last - first == len(kept) else None
 
 
-def as_frames(model: Model, frames: Frames) -> Asked:
+def as_frames(model: Model, frames: Frames) -> PointSet:
     """The frames of an argument, cached with the model."""
     try:
-        found: Asked = model._memo.frames[tuple(frames) if type(frames) is list else frames]
+        found: PointSet = model._memo.frames[tuple(frames) if type(frames) is list else frames]
         return found
     except KeyError:  # not cached
         pass
     except Exception as error:  # unhashable, not a model, or an error in an object's own hash
         excuse(error)
-    return _asked(model, frames)
+    return _new_frames(model, frames)
 
 
-def _asked(model: Model, frames: Frames) -> Asked:
+def _new_frames(model: Model, frames: Frames) -> PointSet:
     check_model(model)
     listed: Any = (frames,) if isinstance(frames, str | Point) else frames
     if not is_listed(listed):
@@ -176,12 +165,12 @@ def _asked(model: Model, frames: Frames) -> Asked:
         if not isinstance(item, str | Point):
             raise ArgumentError(f"frames must hold names or lw.Point objects, not {shown(item)}")
     known, key = model._memo.frames, tuple(listed)
-    found: Asked | None = known.get(key)
+    found: PointSet | None = known.get(key)
     if found is None:
         points = tuple(Point(item) if isinstance(item, str) else item for item in key)
         offsets = tuple(number for point in points for number in point.offset)
         named = tuple(model.frame(point.frame) for point in points)
-        found = Asked(model, named, offsets if any(offsets) else (), points)
+        found = PointSet(model, named, offsets if any(offsets) else (), points)
         if len(known) >= 1000:  # points that move from call to call
             known.clear()
         known[key] = found

@@ -18,13 +18,12 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms import INVERSION, REFERENCES, Algorithm
 from linkwork.algorithms.consistent_inverse import consistent_inverse, inertia_inverse
-from linkwork.algorithms.free_fall import free_fall
 from linkwork.arguments import choice
 from linkwork.batches import Given, put_into, spread
 from linkwork.compiled.arrays import is_traced, numbers
-from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given, check_finite
-from linkwork.dynamics.call import call
-from linkwork.dynamics.dynamics import forward_dynamics, gravity_torques
+from linkwork.dynamics.arguments import Array, Frames, PointSet, as_frames, as_given, check_finite
+from linkwork.dynamics.call import call, kernel_at
+from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.inversion import inverted, triples
 from linkwork.dynamics.operational import chosen
 from linkwork.engine.plans import looped
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 class AtPoints:
     """Points, and the quantities computed at them. Arrays have those of the six rows of each point that it asks for."""
 
-    asked: Asked
+    asked: PointSet
     method: str
     """The method for Λ⁻¹."""
     reference: str
@@ -56,19 +55,19 @@ class AtPoints:
     def drift(self, q: Array, v: Array) -> Array:
         return self.asked.rows(self._whole(f"jacobian_drift/{self.reference}", q, v), -1)
 
-    def coasting(self, q: Array, v: Array) -> Array:
-        """J̇v - J M⁻¹ c: the accelerations without gravity and joint forces."""
-        free = weightless(self.asked.model)
-        a = forward_dynamics(free, q, v, np.zeros(free.nv))
+    def accelerations_under(self, model: Model, q: Array, v: Array) -> Array:
+        """J̇v - J M⁻¹ (c + g): the accelerations of a model, which may be without gravity, under no joint forces."""
+        a = forward_dynamics(model, q, v, np.zeros(model.nv))
         found = self._whole(f"frame_accelerations/{self.reference}", q, v, a)
         return self.asked.rows(found.reshape(*found.shape[:-2], 6 * found.shape[-2]), -1)
 
+    def coasting(self, q: Array, v: Array) -> Array:
+        """J̇v - J M⁻¹ c: the accelerations without gravity and joint forces."""
+        return self.accelerations_under(weightless(self.asked.model), q, v)
+
     def free_fall(self, q: Array) -> Array:
-        """-J M⁻¹ g, for the gravity torques g."""
-        if not self._one_kernel(q):
-            return -times(self.responses(q), gravity_torques(self.asked.model, q))
-        text = partial(free_fall, reference=self.reference)
-        return self.asked.rows(self._traced("free_fall", text, "stacked_twists", q), -1)
+        """-J M⁻¹ g, for the gravity torques g: the accelerations from rest."""
+        return self.accelerations_under(self.asked.model, q, np.zeros(self.asked.model.nv))
 
     def inertia_inverse(self, q: Array, by_rows: bool = False) -> Array:
         """Λ⁻¹; set ``by_rows`` if ``consistent_inverse`` follows, which uses the same rows."""
@@ -155,12 +154,14 @@ class Question:
         text: (points, arguments...) -> arrays.
         arguments: their names and spaces.
         results: the shapes of the arrays, with "v" for the degrees of freedom and "r" for the rows of the points.
+        columns: whether its products have a column for each degree of freedom.
     """
 
     name: str
     text: Callable[..., tuple[Array, ...]]
     arguments: tuple[tuple[str, str], ...]
     results: tuple[str, ...]
+    columns: bool = True
 
     def at(self, model: Model, points: Frames, method: str, reference: str = "local") -> Answer:
         """The answer for some points, cached."""
@@ -182,12 +183,11 @@ class Answer:
         fixed: those offsets.
     """
 
-    def __init__(self, question: Question, asked: Asked, method: str, reference: str) -> None:
+    def __init__(self, question: Question, asked: PointSet, method: str, reference: str) -> None:
         self.question, self.asked, self.method, self.reference = question, asked, method, reference
         self.rows = 6 * len(asked.frames) if asked.kept is None else len(asked.kept)
-        self.fixed = (np.array(asked.offsets),) if asked.offsets else ()
         self.law: CompiledFunction | None = None
-        nv, rows = asked.model.nv, self.rows
+        nv, rows = asked.model.nv if question.columns else 0, self.rows
         fixed = not asked.offsets or not looped(asked.model)  # code with loops takes offsets as constants alone
         if rows and fixed and within("dense_products", (nv + rows) * rows * rows):
             self.law = self._kept_law()
@@ -196,9 +196,9 @@ class Answer:
         """The array or arrays, for the arguments of a public function."""
         law = self.law
         if law is not None and not pseudo_inverse:
-            answer = law.quick(out, *values, *self.fixed)
+            answer = law.quick(out, *values, *self.asked.fixed)
             if answer is None:
-                answer = law.converted(out, *values, *self.fixed)
+                answer = law.converted(out, *values, *self.asked.fixed)
             if answer is not None:
                 return answer
         return self._checked(out, values, pseudo_inverse)
@@ -214,7 +214,7 @@ class Answer:
         if law is None or pseudo_inverse or 0 in batch:
             results = self._joined(present, batch, pseudo_inverse)
         else:
-            results, _, fine = law.attempt([*(array for array, _ in present), *self.fixed])
+            results, _, fine = law.attempt([*(array for array, _ in present), *self.asked.fixed])
             if not fine.all():  # on floats, an error says why there is no result
                 for own, other in zip(results, self._joined(present, batch), strict=True):
                     flat = own.reshape(len(fine), -1)
@@ -237,22 +237,12 @@ class Answer:
         return [tuple(sizes[letter] for letter in shape) for shape in self.question.results]
 
     def _kept_law(self) -> CompiledFunction:
-        """The kernel, shared by points that differ only in their offsets."""
-        from linkwork.compiled.law import law
+        asked, question, names = self.asked, self.question, [name for name, _ in self.question.arguments]
+        shapes = {name: SPACES[space].shape(asked.model, len(asked.frames)) for name, space in question.arguments}
 
-        asked, question = self.asked, self.question
-        model, known = asked.model, asked.model._memo.laws
-        key = (question.name, self.method, self.reference, asked.frames, asked.kept, bool(asked.offsets))
-        if key in known:
-            found: CompiledFunction = known[key]
-            return found
-        shapes = {name: SPACES[space].shape(model, len(asked.frames)) for name, space in question.arguments}
-        if asked.offsets:
-            shapes["offsets"] = (len(asked.offsets),)
-
-        def text(offsets: Any = (), **values: Any) -> Any:
-            found = self._text([values[name] for name, _ in question.arguments], numbers(offsets).tolist())
+        def text(offsets: Any, **values: Any) -> Any:
+            found = self._text([values[name] for name in names], offsets)
             return found if len(found) > 1 else found[0]
 
-        known[key] = law(question.name, text, shapes, self._result_shapes(), model, asked.frames, *key[1:3], asked.kept)
-        return known[key]
+        what = self.method, self.reference, asked.kept
+        return kernel_at(asked, question.name, text, shapes, self._result_shapes(), *what)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import prod
@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from linkwork.algorithms import ALGORITHMS, Algorithm
 from linkwork.arguments import once
 from linkwork.batches import Given, all_converted, as_out, first_not_finite, plain, rows_of, spread
-from linkwork.compiled.arrays import is_traced
-from linkwork.dynamics.arguments import Array, Frames, as_frames, as_given, check_model
+from linkwork.compiled.arrays import is_traced, numbers
+from linkwork.dynamics.arguments import Array, Frames, PointSet, as_frames, as_given, check_model
 from linkwork.engine import mode
 from linkwork.engine.code import jit
 from linkwork.engine.emit.packing import TOO_LARGE
@@ -27,7 +27,7 @@ from linkwork.engine.plans.task import moved
 from linkwork.engine.run.entries import Entry, Serve, entries_of, serving
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, LinkworkError, excuse
-from linkwork.memory import fits_memory, not_enough_memory
+from linkwork.memory import memory_of_results
 from linkwork.model.model import Frame, Model
 
 if TYPE_CHECKING:
@@ -95,15 +95,12 @@ class _Request(NamedTuple):
         if 0 in batch:
             self._as_given(values, finite=True)
             return targets or [np.empty(shape) for shape in shapes]
-        with self._memory(prod(batch), 0.0 if targets else 8.0 * sum(map(prod, shapes))):
-            present = [(plain(*given, batch), given[1]) for given in arguments if given is not None]
-            spread_out = not batch or any(array.ndim > axes for array, axes in present)
-            answer = serve(out, *(array for array, _ in present)) if serve is not None and spread_out else None
+        of = f"{self.algorithm.name} for {prod(batch):,} state(s) of {self.model.name!r}"
+        with memory_of_results(of, 0.0 if targets else 8.0 * sum(map(prod, shapes)), _FEWER):
+            answer = None if serve is None else _served(serve, out, arguments, batch)
             if answer is not None:
                 return _listed(answer)
-            plan, results, status = self._run(arguments, present, batch, targets)
-        if plan is None or status:
-            raise self._explained(values, arguments, batch, results)
+            plan, results = self._run(values, arguments, batch, targets)
         if table is not None and form == "auto":
             keep(self.algorithm.name, plan, table, "one" if prod(batch) == 1 else "batch", self.offsets)
         return targets or [each.reshape(shape) for each, shape in zip(results, shapes, strict=True)]
@@ -121,24 +118,13 @@ class _Request(NamedTuple):
     def _as_given(self, values: Sequence[ArrayLike | None], finite: bool) -> tuple[list[Given | None], tuple[int, ...]]:
         return as_given(self.model, self.algorithm.arguments, values, len(self.frames), finite)
 
-    @contextmanager
-    def _memory(self, states: int, needed: float) -> Iterator[None]:
-        """An error that says what memory was for, if results need so many bytes and there are not enough."""
-        asked = f"the results of {self.algorithm.name} for {states:,} state(s) of {self.model.name!r}"
-        if not fits_memory(needed):
-            raise not_enough_memory(asked, needed, _FEWER)
-        try:
-            yield
-        except MemoryError:
-            raise not_enough_memory(asked, needed, _FEWER) from None
-
     def _run(
-        self, arguments: list[Given | None], present: list[Given], batch: tuple[int, ...], targets: list[Array] | None
-    ) -> tuple[Plan | None, list[Array], int]:
-        """The plan, its results and its status; no plan if numbers do not allow one."""
+        self, values: Sequence[Any], arguments: list[Given | None], batch: tuple[int, ...], targets: list[Array] | None
+    ) -> tuple[Plan, list[Array]]:
+        """The plan and its results, or an error if one is not finite."""
         states = prod(batch)
         absent = tuple(name for name, given in zip(self._names, arguments, strict=True) if given is None)
-        rows = [rows_of(array, axes, states) for array, axes in present]
+        rows = [rows_of(plain(*given, batch), given[1], states) for given in arguments if given is not None]
         into = None if targets is None else [target.reshape(states, -1) for target in targets]
         try:
             plan = function(
@@ -146,12 +132,14 @@ class _Request(NamedTuple):
             )
             results, status = plan.run(rows, states, self.offsets, into)
         except (ZeroDivisionError, OverflowError):  # in a constant of the model, or for a single state
-            return None, [], 2
+            raise self._explained(values, arguments, batch, []) from None
+        if status & NOT_FINITE:
+            raise self._explained(values, arguments, batch, results)
         if status == TOO_LARGE and not _stepping.get():
             from linkwork.dynamics.high_speeds import warn_of_lost_digits
 
             warn_of_lost_digits(self.algorithm, self.model, plan, rows, results[0].reshape(states, -1), batch)
-        return plan, results, status & NOT_FINITE
+        return plan, results
 
     def _explained(
         self, values: Sequence[Any], arguments: list[Given | None], batch: tuple[int, ...], results: list[Array]
@@ -163,6 +151,14 @@ class _Request(NamedTuple):
         from linkwork.dynamics.diagnosis import diagnose  # the interpreter is imported late
 
         return diagnose(self.algorithm, self.model, state, moved(self.frames, self.offsets))
+
+
+def _served(serve: Serve, out: Any, arguments: list[Given | None], batch: tuple[int, ...]) -> Any:
+    """The result by a builtin, unless it is one state for all of a batch."""
+    present = [(plain(*given, batch), given[1]) for given in arguments if given is not None]
+    if batch and all(array.ndim == axes for array, axes in present):
+        return None
+    return serve(out, *(array for array, _ in present))
 
 
 def _listed(answer: Any) -> list[Array]:
@@ -184,8 +180,8 @@ _stepping: ContextVar[bool] = ContextVar("stepping", default=False)
 
 def is_fast(v: Array, most: float) -> bool:
     """Whether a speed is beyond the most."""
-    numbers = once(v).ravel()
-    blocks = (numbers[k : k + _BLOCK] for k in range(0, numbers.size, _BLOCK))
+    speeds = once(v).ravel()
+    blocks = (speeds[k : k + _BLOCK] for k in range(0, speeds.size, _BLOCK))
     return any(max(float(block.max()), -float(block.min())) > most for block in blocks)
 
 
@@ -296,6 +292,27 @@ def serve_by(
         return law.converted(out, *values, *fixed)
     remember(table, choices, law.quick, fixed)
     return answer
+
+
+def kernel_at(
+    asked: PointSet, name: str, text: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]],
+    results: Sequence[tuple[int, ...]], *what: object,
+) -> CompiledFunction:  # fmt: skip
+    """The kernel of ``text(offsets, **values)`` at points, shared by points that differ only in their offsets, which
+    are the last argument, ``asked.fixed``, if there are any.
+    """
+    from linkwork.compiled.law import law
+
+    known, key = asked.model._memo.laws, (name, asked.frames, bool(asked.offsets), *what)
+    if key not in known:
+
+        def whole(offsets: Any = (), **values: Any) -> Any:
+            return text(numbers(offsets).tolist(), **values)
+
+        last = {"offsets": (len(asked.offsets),)} if asked.offsets else {}
+        known[key] = law(name, whole, {**shapes, **last}, results, asked.model, asked.frames, *what)
+    found: CompiledFunction = known[key]
+    return found
 
 
 _MOST_CODES = 1000

@@ -12,7 +12,7 @@ from linkwork.algorithms import closing
 from linkwork.compiled.arrays import traced
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import call
-from linkwork.dynamics.constraint_solvers import Solver
+from linkwork.dynamics.constrained_state import ConstrainedState
 from linkwork.dynamics.held import Conditions, HeldBy, conditions
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity
 from linkwork.errors import ArgumentError
@@ -26,29 +26,18 @@ _ROWS = 6
 
 
 @np.errstate(all="ignore")
-def joined_motion(
-    held: HeldBy,
-    q: Array,
-    v: Array,
-    tau: Array,
-    f_ext: Array | None,
-    placements: Array,
-    settings: Array | None,
-    solver: Solver,
-    frame: str | None = None,
-    method: str = "virtual_work",
-) -> tuple[Array, ...]:
-    """Accelerations, constraint wrenches, and reactions if a ``frame`` for them is given; arguments as for articulated
-    bodies. The result is non-finite, or a ``SingularError`` is raised, where constraints are redundant.
+def joined_motion(state: ConstrainedState, frame: str | None, method: str) -> tuple[Array, ...]:
+    """Accelerations, constraint wrenches, and reactions if a ``frame`` for them is given. The result is non-finite, or
+    a ``SingularError`` is raised, where constraints are redundant.
     """
-    model = held.model
-    loops = asked_of(held, q, v, placements, settings)
+    held, solver = state.held, state.solver
+    loops = loop_rows(held, state.q, state.v, state.placements, state.settings)
     damped = not (isinstance(solver.proximal, float) and not solver.proximal)
 
     def found(bias: Array, compliance: Array) -> tuple[Array, Array, Array]:
         algorithm = closing(frame or "child", not damped, method)
-        values = [q, v, tau, f_ext, loops.C, bias, compliance]
-        a, reactions, forces = call(algorithm, model, values, held.hold_frames, (), held.quick)
+        values = [state.q, state.v, state.tau, state.f_ext, loops.C, bias, compliance]
+        a, reactions, forces = call(algorithm, held.model, values, held.hold_frames, (), held.quick)
         return a, reactions, forces[..., held.first_holds, :]
 
     if damped:
@@ -65,7 +54,7 @@ def joined_motion(
     return a, loops.wrenches(forces), *([] if frame is None else [reactions])
 
 
-class Asked(NamedTuple):
+class LoopRows(NamedTuple):
     """The constraints' conditions on the bodies they hold: six rows C (..., holds, 6, 6) for each hold and its part of
     γ (..., holds, 6); masks (holds, 6) of the conditions that are ``used`` and not used, both at the first hold of each
     constraint; and the conditions of each set of constraints.
@@ -86,7 +75,7 @@ class Asked(NamedTuple):
         return np.concatenate(found, axis=-2)[..., np.argsort(order).tolist(), :]
 
 
-def asked_of(held: HeldBy, q: Array, v: Array, placements: Array, settings: Array | None) -> Asked:
+def loop_rows(held: HeldBy, q: Array, v: Array, placements: Array, settings: Array | None) -> LoopRows:
     """The conditions in a state; the first two ``settings`` are the Baumgarte gains."""
     places, V = forward_kinematics(held.model, q, held.ends), frame_velocity(held.model, q, v, held.ends)
     sets = conditions(held, q, places, V, None, placements, settings)
@@ -109,7 +98,7 @@ def asked_of(held: HeldBy, q: Array, v: Array, placements: Array, settings: Arra
             used += [[float(k == 0 and row < count) for row in range(_ROWS)]] * len(each.numbers)
             first += [float(k == 0)] * len(each.numbers)
     shown = np.array(used)
-    return Asked(
+    return LoopRows(
         np.concatenate(C, axis=-3), np.concatenate(bias, axis=-2), shown, np.array(first)[:, None] - shown, sets
     )
 

@@ -5,42 +5,32 @@ Yamane and Nakamura's Eq. 7 for the loops alone, the tree being eliminated by ar
 for Λ⁻¹, O(m³) for the solution, and O(n) for the accelerations. "virtual_work": loop closures are joints like any other
 (``algorithms.closed_chains``), O(n) if few loops are open at a time.
 
-Each method is written once, over arrays. Traced, it compiles to one kernel for a model and its constraints; on floats
-it combines several kernels, for mechanisms of many bodies. Virtual work gives no result for states in which the
+Each method is written once, over arrays (``constrained_call``). Virtual work gives no result for states in which the
 constraints may be redundant; these are computed by articulated bodies on floats, which determine the rank.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import CLOSING, FRAMES
 from linkwork.arguments import choice, old_name
-from linkwork.batches import put_into
-from linkwork.compiled.arrays import TracedArray
-from linkwork.dynamics import call
-from linkwork.dynamics.arguments import Array, as_batch
+from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.closed_chains import joined_motion
-from linkwork.dynamics.constraint_solvers import JoinedSolver, Solver, TracedSolver
+from linkwork.dynamics.constrained_call import ConstrainedFunction, Shape
+from linkwork.dynamics.constrained_state import ConstrainedState
 from linkwork.dynamics.coupled_joints import coupled_motion
 from linkwork.dynamics.dynamics import forward_dynamics
-from linkwork.dynamics.held import HeldBy, conditions, held_by, loads_of, one_by_one, over_ends, wrenches_of
-from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity
+from linkwork.dynamics.held import HeldBy, held_by, loads_of, wrenches_of
 from linkwork.dynamics.light_bodies import check_inertias
-from linkwork.dynamics.operational import operational_inertia_inverse
 from linkwork.dynamics.reactions import forward_dynamics_and_reactions, is_frame, seen_from
 from linkwork.errors import ArgumentError, SingularError
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model, Point
-from linkwork.spatial.small_matrices import transposed
-
-if TYPE_CHECKING:
-    from linkwork.compiled.compiled_function import CompiledFunction
 
 METHODS = ("articulated_body", *CLOSING)
 
@@ -108,7 +98,7 @@ def constrained_dynamics(
             raise ArgumentError("time_constant is called stabilisation now; pass the new name alone")
         old_name("time_constant", "stabilisation")
         stabilisation = time_constant
-    return _found((method, None), held_by(model, constraints), q, v, tau, f_ext, stabilisation, proximal, out)
+    return _results((method, None), held_by(model, constraints), q, v, tau, f_ext, stabilisation, proximal, out)
 
 
 def constrained_dynamics_and_reactions(
@@ -164,9 +154,9 @@ def constrained_dynamics_and_reactions(
     """
     held = held_by(model, constraints)
     if isinstance(frame, str) and frame in FRAMES:
-        return _found((method, frame), held, q, v, tau, f_ext, stabilisation, proximal, out)
+        return _results((method, frame), held, q, v, tau, f_ext, stabilisation, proximal, out)
     is_frame(model, frame)
-    found = _found((method, "world"), held, q, v, tau, f_ext, stabilisation, proximal, None)
+    found = _results((method, "world"), held, q, v, tau, f_ext, stabilisation, proximal, None)
     return seen_from(frame, model, q, out, *found, apart={"q": q, "v": v, "tau": tau, "f_ext": f_ext})
 
 
@@ -174,7 +164,7 @@ Way = tuple[str, str | None]
 """A method, and the frame in which reactions are expressed, or None for no reactions."""
 
 
-def _found(
+def _results(
     way: Way, held: HeldBy, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None,
     stabilisation: float | None, proximal: float, out: Any,
 ) -> Any:  # fmt: skip
@@ -182,128 +172,62 @@ def _found(
     if not isinstance(way[0], str) or way[0] not in METHODS:
         choice("method", way[0], METHODS)
     values = (q, v, tau) if f_ext is None else (q, v, tau, f_ext)
-    choices = (way[0], way[1], f_ext is None, stabilisation, type(stabilisation), proximal, type(proximal))
-    answer = call.recall(held.quick, choices, out, *values)
-    if answer is not None:
-        return answer
-    settings = held.settings(stabilisation, proximal)
-    law = held.laws.get((way, f_ext is not None, stabilisation is not None, bool(settings[2])))
-    if law is not None:
-        answer = call.serve_by(law, held.quick, choices, (held.placements, settings), out, *values)
-        if answer is not None:
-            return answer
-    return _checked(way, held, q, v, tau, f_ext, stabilisation, settings, out)
+    return _DYNAMICS(held, way, values, out, stabilisation, proximal)
 
 
-def _checked(
-    way: Way, held: HeldBy, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None,
-    stabilisation: float | None, settings: Array, out: Any,
-) -> Any:  # fmt: skip
-    """The results for any valid arguments: by the kernel if there is one, and on floats for states without a result."""
-    model = held.model
-    spaces = (("q", "configuration"), ("v", "velocity"), ("tau", "velocity"), ("f_ext", "wrenches"))
-    given, batch = as_batch(model, spaces, [q, v, tau, f_ext])
-    q_, v_, tau_, f_ext_ = given
-    assert q_ is not None and v_ is not None and tau_ is not None
-    stabilised = settings if stabilisation is not None else None
-    apart = {"q": q, "v": v, "tau": tau, "f_ext": f_ext}
-    if way[0] in CLOSING:
-        check_inertias(way[0], model, 5)
-    if any(isinstance(each, TracedArray) for each in given):
-        tracing = TracedSolver(held.name, float(settings[2]))
-        return _text(way)(held, q_, v_, tau_, f_ext_, held.placements, stabilised, tracing, way[1])
-    if not held.constraints:
-        free = _driven(model, q_, v_, tau_, f_ext_, way[1])
-        return put_into(out, free[0], np.zeros((*batch, 0, 6)), *free[1:], apart=apart)
-    law = _law(way, held, f_ext is not None, stabilisation is not None, bool(settings[2]))
-    if law is None:
-        return put_into(out, *_joined(way, held, q_, v_, tau_, f_ext_, stabilised, settings[2]), apart=apart)
-    values = [q_, v_, tau_, *([] if f_ext_ is None else [f_ext_]), held.placements, settings]
-    found, _, fine = law.attempt(values)
-    for state in np.flatnonzero(~fine):
-        where = tuple(int(i) for i in np.unravel_index(state, batch)) if batch else ()
-        load = None if f_ext_ is None else f_ext_[where]
-        solver = JoinedSolver(held.name, settings[2])
-        alone = _motion(held, q_[where], v_[where], tau_[where], load, held.placements, stabilised, solver, way[1])
-        for array, result in zip(found, alone, strict=True):
-            array[where] = result
-    return put_into(out, *found, apart=apart)
+class _Dynamics(ConstrainedFunction):
+    """Accelerations, constraint wrenches, and reactions if the way has a frame for them."""
 
+    name = "constrained_dynamics"
+    arguments = (("q", "configuration"), ("v", "velocity"), ("tau", "velocity"), ("f_ext", "wrenches"))
 
-def _joined(
-    way: Way, held: HeldBy, q: Array, v: Array, tau: Array, f_ext: Array | None, settings: Array | None, proximal: Any
-) -> tuple[Array, ...]:
-    """The results on floats; by articulated bodies for states without a result by virtual work."""
-    solver = JoinedSolver(held.name, proximal)
-    if way[0] in CLOSING:
+    def shapes(self, held: HeldBy, choices: Way) -> list[Shape]:
+        nv, n = held.model.nv, len(held.model.bodies)
+        return [(nv,), (len(held.constraints), 6), *([] if choices[1] is None else [(n, 6)])]
+
+    def check(self, held: HeldBy, choices: Way) -> None:
+        if choices[0] in CLOSING:
+            check_inertias(choices[0], held.model, 6)
+
+    def text(self, state: ConstrainedState, choices: Way) -> tuple[Array, ...]:
+        method, frame = choices
+        return joined_motion(state, frame, method) if method in CLOSING else _motion(state, frame)
+
+    def joined(self, state: ConstrainedState, choices: Way) -> tuple[Array, ...]:
+        """By articulated bodies for states without a result by virtual work."""
         try:
-            return _text(way)(held, q, v, tau, f_ext, held.placements, settings, solver, way[1])
+            return self.text(state, choices)
         except SingularError:
-            pass
-    return _motion(held, q, v, tau, f_ext, held.placements, settings, solver, way[1])
+            if choices[0] not in CLOSING:
+                raise
+        return _motion(state, choices[1])
+
+    def free(self, state: ConstrainedState, choices: Way) -> tuple[Array, ...]:
+        a, *reactions = _driven(state, state.f_ext, choices[1])
+        return a, np.zeros((*a.shape[:-1], 0, 6)), *reactions
+
+
+_DYNAMICS = _Dynamics()
 
 
 # The algorithm, over arrays
 
 
-def _text(way: Way) -> Any:
-    return partial(joined_motion, method=way[0]) if way[0] in CLOSING else _motion
-
-
 @np.errstate(all="ignore")  # the solver reports non-finite numbers
-def _motion(
-    held: HeldBy,
-    q: Array,
-    v: Array,
-    tau: Array,
-    f_ext: Array | None,
-    placements: Array,
-    settings: Array | None,
-    solver: Solver,
-    frame: str | None = None,
-) -> tuple[Array, ...]:
-    """Accelerations, constraint wrenches, and reactions if a ``frame`` for them is given. ``placements`` are the
-    placements of a relative to b that the constraints hold; the first two ``settings`` are the Baumgarte gains.
-    """
-    model, ends = held.model, held.ends
+def _motion(state: ConstrainedState, frame: str | None) -> tuple[Array, ...]:
+    """Accelerations, constraint wrenches, and reactions if a ``frame`` for them is given."""
+    held, q, v = state.held, state.q, state.v
     if held.couplings is not None and frame is None:
-        return coupled_motion(model, held.couplings, q, v, tau, f_ext, settings, solver)
-    free = forward_dynamics(model, q, v, tau, f_ext)
-    places = forward_kinematics(model, q, ends)
-    V, A = frame_velocity(model, q, v, ends), frame_acceleration(model, q, v, free, ends)
-    rows, rates = one_by_one(held, conditions(held, q, places, V, A, placements, settings))
-    C = np.concatenate([over_ends(held, own) for own in rows], axis=-2)
-    wanted = -np.concatenate(rates, axis=-1)
-    sizes = solver.solve(C @ operational_inertia_inverse(model, q, ends) @ transposed(C), wanted)
-    a, *reactions = _driven(model, q, v, tau, loads_of(held, C, sizes, f_ext), frame)
-    return a, wrenches_of(held, rows, sizes), *reactions
+        both = state.tau, state.f_ext, state.settings, state.solver
+        return coupled_motion(held.model, held.couplings, q, v, *both)
+    sizes, known = state.solution(held.model)
+    a, *reactions = _driven(state, loads_of(held, known.C, sizes, state.f_ext), frame)
+    return a, wrenches_of(held, known.rows, sizes), *reactions
 
 
-def _driven(model: Model, q: Array, v: Array, tau: Array, f_ext: Array | None, frame: str | None) -> tuple[Array, ...]:
+def _driven(state: ConstrainedState, f_ext: Array | None, frame: str | None) -> tuple[Array, ...]:
     """Accelerations of the tree, and reactions if a ``frame`` for them is given."""
+    model, q, v, tau = state.held.model, state.q, state.v, state.tau
     if frame is None:
         return (forward_dynamics(model, q, v, tau, f_ext),)
     return forward_dynamics_and_reactions(model, q, v, tau, f_ext, frame=frame)
-
-
-def _law(way: Way, held: HeldBy, loaded: bool, stabilised: bool, damped: bool) -> CompiledFunction | None:
-    """The kernel, with or without external forces, stabilisation, and proximal damping, if there is one."""
-    return held.short_law((way, loaded, stabilised, damped), lambda: _made(way, held, loaded, stabilised, damped))
-
-
-def _made(way: Way, held: HeldBy, loaded: bool, stabilised: bool, damped: bool) -> CompiledFunction:
-    from linkwork.compiled.law import law
-
-    def text(q: Any, v: Any, tau: Any, placements: Any, settings: Any, f_ext: Any = None) -> Any:
-        solver = TracedSolver(held.name, settings[2].item() if damped else 0.0)
-        given = settings if stabilised else None
-        return _text(way)(held, q, v, tau, f_ext, placements, given, solver, way[1])
-
-    model = held.model
-    shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,)}
-    if loaded:
-        shapes["f_ext"] = (len(model.bodies), 6)
-    shapes |= {"placements": held.placements.shape, "settings": (3,)}
-    results = [(model.nv,), (len(held.constraints), 6), *([] if way[1] is None else [(len(model.bodies), 6)])]
-    what = (held.kinds, loaded, stabilised, damped)
-    return law("constrained_dynamics", text, shapes, results, model, held.frames, what, way, optional=True)

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import ALGORITHMS
-from linkwork.batches import put_into
-from linkwork.compiled.arrays import TracedArray
 from linkwork.compiled.tracing import Shape
-from linkwork.dynamics import call
-from linkwork.dynamics.arguments import Array, as_batch
-from linkwork.dynamics.constraint_solvers import JoinedSolver, Solver, TracedSolver
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.constrained_call import Case, ConstrainedFunction
+from linkwork.dynamics.constrained_state import ConstrainedState
+from linkwork.dynamics.constraint_solvers import TracedSolver
 from linkwork.dynamics.derivatives import forward_dynamics_derivatives
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import HeldBy, conditions, held_by, loads_of, one_by_one
@@ -30,8 +29,6 @@ from linkwork.dynamics.held_derivatives import (
     ConstrainedDerivatives,
     around_constraints,
     derivatives_of,
-    seen_frames,
-    sizes_of,
     with_constraints,
 )
 from linkwork.dynamics.kinematics import neutral
@@ -49,8 +46,6 @@ if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
     from linkwork.engine.ir.program import Program
     from linkwork.engine.plans.chain import Columns
-
-_NAME = "constrained_dynamics_derivatives"
 
 
 def constrained_dynamics_derivatives(
@@ -95,67 +90,55 @@ def constrained_dynamics_derivatives(
         >>> bool(abs(found.da_dtau[1] - 2.0 * found.da_dtau[0]).max() < 1e-12)
         True
     """
-    held, values = held_by(model, constraints), (q, v, tau) if f_ext is None else (q, v, tau, f_ext)
-    choices = _NAME, f_ext is None, stabilisation, type(stabilisation), proximal, type(proximal)
-    answer = call.recall(held.quick, choices, out, *values)
-    if answer is not None:
-        return tuple.__new__(ConstrainedDerivatives, answer)
-    settings = held.settings(stabilisation, proximal)
-    if not settings[2] and _is_compiled(held):  # for redundant constraints Python looks at the rank
-        kernel = _kernel(held, f_ext is not None, stabilisation is not None)
-        answer = call.serve_by(kernel, held.quick, choices, (held.placements, settings), out, *values)
-        if answer is not None:
-            return ConstrainedDerivatives(*answer)
-    return ConstrainedDerivatives(*_checked(held, q, v, tau, f_ext, settings, stabilisation is not None, out))
+    values = (q, v, tau) if f_ext is None else (q, v, tau, f_ext)
+    found = _DERIVATIVES(held_by(model, constraints), (), values, out, stabilisation, proximal)
+    return tuple.__new__(ConstrainedDerivatives, found)
 
 
-def _checked(
-    held: HeldBy, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None, settings: Array,
-    stabilised: bool, out: Any,
-) -> Sequence[Array]:  # fmt: skip
-    """The derivatives for any valid arguments: by the kernel if there is one, and on floats for other states."""
-    model = held.model
-    spaces = (("q", "configuration"), ("v", "velocity"), ("tau", "velocity"), ("f_ext", "wrenches"))
-    given, batch = as_batch(model, spaces, [q, v, tau, f_ext])
-    q_, v_, tau_, f_ext_ = given
-    assert q_ is not None and v_ is not None and tau_ is not None
-    asked = settings if stabilised else None
-    if any(isinstance(each, TracedArray) for each in given):
-        if settings[2]:
+class _Derivatives(ConstrainedFunction):
+    """The derivatives as one kernel, or as a chain of three."""
+
+    name = "constrained_dynamics_derivatives"
+    arguments = (("q", "configuration"), ("v", "velocity"), ("tau", "velocity"), ("f_ext", "wrenches"))
+
+    def shapes(self, held: HeldBy, choices: tuple[()]) -> list[Shape]:
+        nv, k = held.model.nv, len(held.constraints)
+        return [*[(nv, nv)] * 3, *[(k, 6, nv)] * 3]
+
+    def free(self, state: ConstrainedState, choices: tuple[()]) -> tuple[Array, ...]:
+        nv, q = state.held.model.nv, state.q
+        free = forward_dynamics_derivatives(state.held.model, q, state.v, state.tau, state.f_ext)
+        return *free, *(np.zeros((*q.shape[:-1], 0, 6, nv)) for _ in range(3))
+
+    @np.errstate(all="ignore")  # the solver reports non-finite numbers
+    def text(self, state: ConstrainedState, choices: tuple[()]) -> tuple[Array, ...]:
+        model, q, v, proximal = state.held.model, state.q, state.v, state.solver.proximal
+        if proximal and isinstance(state.solver, TracedSolver):
             raise TracingError(
                 "constrained_dynamics_derivatives cannot be traced with proximal; lw.jvp of a function "
                 "that calls lw.constrained_dynamics can"
             )
-        return _text(held, q_, v_, tau_, f_ext_, held.placements, asked, TracedSolver(held.name, 0.0))
-    found: Sequence[Array]
-    if not held.constraints:
-        free = forward_dynamics_derivatives(model, q_, v_, tau_, f_ext_)
-        found = (*free, *(np.zeros((*batch, 0, 6, model.nv)) for _ in range(3)))
-    elif settings[2]:
-        found = of_redundant(held, q_, v_, tau_, f_ext_, asked, float(settings[2]))
-    elif _is_compiled(held) and current_form() in (
-        "auto",
-        *(["interpreted", "specialised"] if _is_whole(held) else []),
-    ):
-        kernel = _kernel(held, f_ext_ is not None, stabilised)
-        loads = [] if f_ext_ is None else [f_ext_]
-        found, _, fine = kernel.attempt([q_, v_, tau_, *loads, held.placements, settings])
-        if not fine.all():  # on floats, the rank is determined
-            bad = ~fine.reshape(batch)
-            load = None if f_ext_ is None else f_ext_[bad]
-            for array, own in zip(found, _joined(held, q_[bad], v_[bad], tau_[bad], load, asked), strict=True):
-                array[bad] = own
-    else:
-        found = _joined(held, q_, v_, tau_, f_ext_, asked)
-    written: tuple[Array, ...] = put_into(out, *found, apart={"q": q, "v": v, "tau": tau, "f_ext": f_ext})
-    return written
+        if proximal:
+            return tuple(of_redundant(state))
+
+        def responses(forces: Any, loads: Any) -> tuple[Any, Any, Any, Any]:
+            free = forward_dynamics_derivatives(model, q, v, forces, loads)
+            return forward_dynamics(model, q, v, forces, loads), *free
+
+        return tuple(derivatives_of(state, state.magnitudes(), responses))
+
+    def law(self, held: HeldBy, case: Case) -> CompiledFunction | None:
+        """None for redundant constraints, of which Python looks at the rank."""
+        whole, form = _is_whole(held), current_form()
+        if case.damped or not (whole or is_chained(held)):
+            return None
+        if form != "auto" and not (whole and form in ("interpreted", "specialised")):
+            return None
+        planned = None if whole else partial(_chain, held, case)
+        return held.kept_law((self.name, case), lambda: self.kernel(held, case, planned=planned))
 
 
-def _joined(
-    held: HeldBy, q: Array, v: Array, tau: Array, f_ext: Array | None, settings: Array | None
-) -> tuple[Array, ...]:
-    solver = JoinedSolver(held.name, 0.0, "constrained_dynamics_derivatives")
-    return _text(held, q, v, tau, f_ext, held.placements, settings, solver)
+_DERIVATIVES = _Derivatives()
 
 
 def _is_whole(held: HeldBy) -> bool:
@@ -168,64 +151,40 @@ def is_chained(held: HeldBy) -> bool:
     return held.whole and held.couplings is None and not _is_whole(held) and within("derived_in_a_chain", size)
 
 
-def _is_compiled(held: HeldBy) -> bool:
-    return _is_whole(held) or is_chained(held)
-
-
-def _kernel(held: HeldBy, loaded: bool, stabilised: bool) -> CompiledFunction:
-    """The derivatives as one kernel, or as a chain of three."""
-    model, nv, k = held.model, held.model.nv, len(held.constraints)
-
-    def text(q: Any, v: Any, tau: Any, placements: Any, settings: Any, f_ext: Any = None) -> Any:
-        given = settings if stabilised else None
-        return _text(held, q, v, tau, f_ext, placements, given, TracedSolver(held.name, 0.0))
-
-    def made() -> CompiledFunction:
-        from linkwork.compiled.law import law
-
-        shapes, results = _shapes(held, loaded), [*[(nv, nv)] * 3, *[(k, 6, nv)] * 3]
-        name, what = "constrained_dynamics_derivatives", (held.kinds, loaded, stabilised)
-        planned = partial(_chain, held, loaded, stabilised) if is_chained(held) else None
-        return law(name, text, shapes, results, model, held.frames, *what, planned=planned)
-
-    return held.kept_law(("derivatives", loaded, stabilised), made)
-
-
-def _chain(held: HeldBy, loaded: bool, stabilised: bool, task: TracedTask) -> Plan:
+def _chain(held: HeldBy, case: Case, task: TracedTask) -> Plan:
     """The plan of three kernels. The second takes the forces of the constraints from the first as loads on bodies."""
     from linkwork.engine.plans.chain import Chain, Link
 
-    given, around = len(task.arguments), _around_kernel(held, loaded, stabilised)
+    given, around = len(task.arguments), _around_kernel(held, case)
     tree = plan_for(Task(ALGORITHMS["forward_dynamics_derivatives"], held.model))
     loads, *rest = range(given, given + len(around.result_shapes))
     free = range(rest[-1] + 1, rest[-1] + 4)
-    closing = _closing(held, around, loaded, stabilised)
+    closing = _closing(held, around, case)
     links = [Link(around.straight(), range(given)), Link(tree, [0, 1, 2, loads]), Link(closing, [*rest, *free])]
     return Chain(task, links, range(free[-1] + 1, free[-1] + 7))
 
 
-def _around_kernel(held: HeldBy, loaded: bool, stabilised: bool) -> CompiledFunction:
+def _around_kernel(held: HeldBy, case: Case) -> CompiledFunction:
     """The kernel of the wrenches on bodies, and of everything that depends on the constraints under these."""
     from linkwork.compiled.law import law
 
     model, solver = held.model, TracedSolver(held.name, 0.0)
 
-    def text(q: Any, v: Any, tau: Any, placements: Any, settings: Any, f_ext: Any = None) -> Any:
-        given = settings if stabilised else None
-        sizes = sizes_of(held, q, v, tau, f_ext, placements, given, solver)
-        known = seen_frames(held, q, v, placements, given)
-        loads = loads_of(held, known.C, sizes, f_ext)
-        a = forward_dynamics(model, q, v, tau, loads)
+    def text(placements: Any, settings: Any, **values: Any) -> Any:
+        state = ConstrainedState(held, solver, placements, settings if case.stabilised else None, *values.values())
+        q, v, known, sizes = state.q, state.v, state.constraint_rows(), state.magnitudes()
+        loads = loads_of(held, known.C, sizes, state.f_ext)
+        a = forward_dynamics(model, q, v, state.tau, loads)
         R, mobility = force_responses(model, q, held.ends), operational_inertia_inverse(model, q, held.ends)
-        around, along = around_constraints(held, q, v, a, sizes, placements, given, known, R, mobility, solver)
+        around, along = around_constraints(state, a, sizes, known, R, mobility)
         return loads, *around, *along
 
     results = [(len(model.bodies), 6), *_around_shapes(held), *_along_shapes(held, model.nv)]
-    what = (held.kinds, loaded, stabilised)
-    return law("around_constraints", text, _shapes(held, loaded), results, model, held.frames, *what)
+    shapes = _DERIVATIVES.argument_shapes(held, case.loaded)
+    return law("around_constraints", text, shapes, results, model, held.frames, held.kinds, case)
 
 
-def _closing(held: HeldBy, around: CompiledFunction, *what: object) -> Columns:
+def _closing(held: HeldBy, around: CompiledFunction, case: Case) -> Columns:
     """The derivatives, from those of the tree and the constraints around the state, for a column."""
     nv, k, shared = held.model.nv, len(held.constraints), _around_shapes(held)
     first, second = len(shared), len(shared) + len(AlongColumns._fields)
@@ -235,7 +194,7 @@ def _closing(held: HeldBy, around: CompiledFunction, *what: object) -> Columns:
         return tuple(with_constraints(held, own, along, arrays[second:], TracedSolver(held.name, 0.0)))
 
     shapes, results = [*shared, *_along_shapes(held, 1), *[(nv, 1)] * 3], [*[(nv, nv)] * 3, *[(k, 6, nv)] * 3]
-    return over_columns(held, around, "with_constraints", text, shapes, range(first), results, second, what)
+    return over_columns(held, around, "with_constraints", text, shapes, range(first), results, second, case)
 
 
 def over_columns(
@@ -289,15 +248,6 @@ def _along_shapes(held: HeldBy, columns: int) -> list[Shape]:
     return [(rows, columns) for rows in (r, r, r, moving, 6 * len(held.constraints))]
 
 
-def _shapes(held: HeldBy, loaded: bool) -> dict[str, Shape]:
-    """The shapes of a kernel's arguments."""
-    model = held.model
-    shapes: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,)}
-    if loaded:
-        shapes["f_ext"] = (len(model.bodies), 6)
-    return {**shapes, "placements": held.placements.shape, "settings": (3,)}
-
-
 def moving_numbers(held: HeldBy) -> int:
     """How many numbers the motions of all moving frames have."""
     return 6 * sum(map(bool, held.bodies))
@@ -308,21 +258,3 @@ def rows_held(held: HeldBy) -> int:
     places, still = np.stack([np.eye(4)] * len(held.ends)), np.zeros((len(held.ends), 6))
     found = one_by_one(held, conditions(held, neutral(held.model), places, still, None, held.placements, None))
     return sum(rates.shape[-1] for rates in found[1])
-
-
-# The algorithm, over arrays
-
-
-@np.errstate(all="ignore")  # the solver reports non-finite numbers
-def _text(
-    held: HeldBy, q: Array, v: Array, tau: Array, f_ext: Array | None, placements: Array, settings: Array | None,
-    solver: Solver,
-) -> tuple[Array, ...]:  # fmt: skip
-    model = held.model
-    sizes = sizes_of(held, q, v, tau, f_ext, placements, settings, solver)
-
-    def responses(forces: Any, loads: Any) -> tuple[Any, Any, Any, Any]:
-        return forward_dynamics(model, q, v, forces, loads), *forward_dynamics_derivatives(model, q, v, forces, loads)
-
-    found = derivatives_of(held, q, v, tau, f_ext, sizes, placements, settings, solver, responses)
-    return tuple(found)

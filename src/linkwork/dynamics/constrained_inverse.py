@@ -3,36 +3,32 @@
     M q̈ + h = τ + Kᵀ λ,   τ = 0 where there is no motor,   K = C J of the constrained frames
 
 The rows without a motor determine the constraint forces, the other rows the motor forces. λ is the minimum-norm
-solution. The method is written once, over arrays; traced, it is one kernel. States in which the rows without a motor
-are dependent are computed on floats, where the rank is determined and forces that nothing can produce are reported.
+solution. States in which the rows without a motor are dependent are computed on floats (``constrained_call``), where
+the rank is determined and forces that nothing can produce are reported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwork.arguments import masked
-from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced
-from linkwork.dynamics import call
-from linkwork.dynamics.arguments import Array, as_batch
-from linkwork.dynamics.constraint_solvers import TracedSolver, no_number
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.constrained_call import ConstrainedFunction, Shape
+from linkwork.dynamics.constrained_state import ConstrainedState, all_rows
+from linkwork.dynamics.constraint_solvers import JoinedSolver, no_number
 from linkwork.dynamics.dynamics import inverse_dynamics
-from linkwork.dynamics.held import HeldBy, at_grips, held_by, over_ends, rows_of, wrenches_of
+from linkwork.dynamics.held import HeldBy, at_grips, held_by, rows_of, wrenches_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian
 from linkwork.errors import ArgumentError, SingularError, excuse, shown
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
 from linkwork.spatial.small_matrices import times, transposed
 
-if TYPE_CHECKING:
-    from linkwork.compiled.compiled_function import CompiledFunction
-
-_NAME = "constrained_inverse_dynamics"
 _NOTHING = 1e-8
 """Missing forces up to this fraction of the largest joint force count as rounding."""
 
@@ -85,38 +81,8 @@ def constrained_inverse_dynamics(
     """
     held, values = held_by(model, constraints), (q, v, a) if f_ext is None else (q, v, a, f_ext)
     mask = None if actuated is None else _mask(model, actuated)
-    choices = _NAME, f_ext is None, mask
-    answer: tuple[Array, Array] | None = call.recall(held.quick, choices, out, *values)
-    if answer is not None:
-        return answer
-    law = held.laws.get((_NAME, mask, f_ext is not None))
-    if law is not None:
-        answer = call.serve_by(law, held.quick, choices, (held.placements,), out, *values)
-        if answer is not None:
-            return answer
-    return _checked(held, mask, q, v, a, f_ext, out)
-
-
-def _checked(
-    held: HeldBy, mask: bytes | None, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None, out: Any
-) -> tuple[Array, Array]:
-    """The results for any valid arguments: by the kernel if there is one, and on floats for states without a result."""
-    model = held.model
-    spaces = (("q", "configuration"), ("v", "velocity"), ("a", "velocity"), ("f_ext", "wrenches"))
-    (q_, v_, a_, load_), batch = as_batch(model, spaces, [q, v, a, f_ext])
-    assert q_ is not None and v_ is not None and a_ is not None
-    idle, apart = _idle(model, mask), {"q": q, "v": v, "a": a, "f_ext": f_ext}
-    if any(map(is_traced, (q_, v_, a_, load_))):
-        return _forces(held, idle, q_, v_, a_, load_, held.placements)
-    law = _law(held, mask, f_ext is not None)
-    if law is None:
-        return put_into(out, *_forces(held, idle, q_, v_, a_, load_, held.placements), apart=apart)
-    (tau, wrenches), _, fine = law.attempt([q_, v_, a_, *([] if load_ is None else [load_]), held.placements])
-    if not fine.all():
-        where = np.unravel_index(np.flatnonzero(~fine), batch) if batch else ()
-        some = None if load_ is None else load_[where]
-        tau[where], wrenches[where] = _forces(held, idle, q_[where], v_[where], a_[where], some, held.placements, where)
-    return put_into(out, tau, wrenches, apart=apart)
+    forces: tuple[Array, Array] = _FORCES(held, (mask,), values, out)
+    return forces
 
 
 def _idle(model: Model, mask: bytes | None) -> NDArray[np.intp]:
@@ -147,43 +113,67 @@ _TRUTH = np.dtype(bool)
 # The algorithm, over arrays
 
 
-def _forces(
-    held: HeldBy, idle: Any, q: Array, v: Array, a: Array, f_ext: Array | None, placements: Array, states: Any = ()
-) -> tuple[Array, Array]:
-    """Joint forces and wrenches. ``idle`` are the degrees of freedom without a motor; ``states`` are the indices of
-    these states in the batch.
-    """
-    model, ends = held.model, held.ends
-    needed = inverse_dynamics(model, q, v, a, f_ext)
+Mask = tuple[bytes | None]
+"""A byte for each degree of freedom, 1 if it has a motor; None for the motors of the model."""
+
+
+class _Forces(ConstrainedFunction):
+    """Joint forces and wrenches, where the degrees of freedom of a mask have motors; None for those of the model."""
+
+    name = "constrained_inverse_dynamics"
+    arguments = (("q", "configuration"), ("v", "velocity"), ("a", "velocity"), ("f_ext", "wrenches"))
+
+    def shapes(self, held: HeldBy, choices: Mask) -> list[Shape]:
+        return [(held.model.nv,), (len(held.constraints), 6)]
+
+    def identity(self, held: HeldBy, choices: Mask) -> object:
+        return _idle(held.model, *choices).tolist()
+
+    def free(self, state: ConstrainedState, choices: Mask) -> tuple[Array, ...]:
+        needed, idle, driven = _without(state, *choices)
+        _check(state, idle, needed, needed[..., idle])
+        return needed * driven, np.zeros((*needed.shape[:-1], 0, 6))
+
+    def text(self, state: ConstrainedState, choices: Mask) -> tuple[Array, ...]:
+        held, q = state.held, state.q
+        needed, idle, driven = _without(state, *choices)
+        model, ends = held.model, held.ends
+        places, V = forward_kinematics(model, q, ends), frame_velocity(model, q, state.v, ends)
+        seen = at_grips(held, places, V, state.placements)
+        rows = [
+            rows_of(held, constraint.all_rows(model, seen.of(grips)), grips, seen.X)
+            for constraint, grips in zip(held.constraints, held.grips, strict=True)
+        ]
+        K = all_rows(held, rows) @ jacobian(model, q, ends)
+        sizes = _smallest(state, idle, transposed(K[..., :, idle]), needed[..., idle], needed)
+        return (needed - times(transposed(K), sizes)) * driven, wrenches_of(held, rows, sizes)
+
+
+_FORCES = _Forces()
+
+
+def _without(state: ConstrainedState, mask: bytes | None) -> tuple[Array, NDArray[np.intp], Array]:
+    """The joint forces without constraints, the degrees of freedom without a motor, and ones for those with one."""
+    model, idle = state.held.model, _idle(state.held.model, mask)
     driven = np.ones(model.nv)
     driven[idle] = 0.0
-    if not held.constraints:
-        _check(held, idle, needed, states)
-        return needed * driven, np.zeros((*needed.shape[:-1], 0, 6))
-    seen = at_grips(held, forward_kinematics(model, q, ends), frame_velocity(model, q, v, ends), placements)
-    rows = [
-        rows_of(held, constraint.all_rows(model, seen.of(grips)), grips, seen.X)
-        for constraint, grips in zip(held.constraints, held.grips, strict=True)
-    ]
-    K = np.concatenate([over_ends(held, own) for own in rows], axis=-2) @ jacobian(model, q, ends)
-    sizes = _smallest(held, idle, transposed(K[..., :, idle]), needed[..., idle], needed, states)
-    return (needed - times(transposed(K), sizes)) * driven, wrenches_of(held, rows, sizes)
+    return inverse_dynamics(model, state.q, state.v, state.tau, state.f_ext), idle, driven
 
 
-def _smallest(held: HeldBy, idle: Any, B: Array, right: Array, needed: Array, states: Any) -> Array:
+def _smallest(state: ConstrainedState, idle: Any, B: Array, right: Array, needed: Array) -> Array:
     """The minimum-norm λ with B λ = right."""
     count, unknown = B.shape[-2:]
     if not count:
         return np.zeros((*right.shape[:-1], unknown))
-    if not is_traced(B):
+    if isinstance(state.solver, JoinedSolver):
         if not np.isfinite(B).all():
-            raise no_number(_NAME, held.name)
+            raise no_number(_FORCES.name, state.held.name)
         inverse: Array = np.asarray(np.linalg.pinv(B, rcond=1e-9), dtype=np.float64)
         sizes = times(inverse, right)
         sizes = sizes + times(inverse, right - times(B, sizes))
-        _check(held, idle, needed, states, right - times(B, sizes))
+        _check(state, idle, needed, right - times(B, sizes))
         return sizes
-    solver = TracedSolver(held.name, 0.0)
+    solver = state.solver
     if count <= unknown:
         found: Array = times(transposed(B), solver.solve(B @ transposed(B), right))
         return found
@@ -193,47 +183,27 @@ def _smallest(held: HeldBy, idle: Any, B: Array, right: Array, needed: Array, st
     return found + sound
 
 
-def _check(held: HeldBy, idle: Any, needed: Array, states: Any, missing: Array | None = None) -> None:
+def _check(state: ConstrainedState, idle: Any, needed: Array, missing: Array) -> None:
     """Raise an error if forces (..., number of ``idle``) are missing beyond rounding."""
-    missing = needed[..., idle] if missing is None else missing
-    if not missing.size:
+    if not missing.size or is_traced(missing):
         return
     worst = np.abs(missing).max(axis=-1)
     bad = worst > _NOTHING * np.abs(needed).max(axis=-1)
     if not bad.any():
         return
+    held = state.held
     model = held.model
     where = np.unravel_index(int(np.argmax(np.where(bad, worst, 0.0))), worst.shape) if worst.ndim else ()
     k = int(np.abs(missing[where]).argmax())
     freedom = int(idle[k])
     joint = max(i for i, start in enumerate(model.v_start) if start <= freedom and model.bodies[i].joint.nv)
-    at = [int(axis[where[0]]) for axis in states] if states and where else list(map(int, where))
-    state = f" at state {at} of the batch" if at else ""
+    solver = state.solver
+    at = solver.states[int(where[0])] if isinstance(solver, JoinedSolver) and solver.states else list(map(int, where))
+    batch = f" at state {at} of the batch" if at else ""
     holds = f"the constraints {held.name} cannot" if held.constraints else "no constraint is there to"
     raise SingularError(
-        f"constrained_inverse_dynamics: the motion cannot be made{state}: joint {model.joint_names[joint]!r} has no "
+        f"constrained_inverse_dynamics: the motion cannot be made{batch}: joint {model.joint_names[joint]!r} has no "
         f"motor, and {holds} exert all that it needs: {abs(missing[where][k]):.3g} N (or N m) are missing in its "
         f"degree of freedom {freedom - model.v_start[joint]}. Ask for another acceleration, add a constraint, or say "
         f"by actuated= where motors are"
     )
-
-
-def _law(held: HeldBy, mask: bytes | None, loaded: bool) -> CompiledFunction | None:
-    """The kernel for these motors, if there is one."""
-
-    def make() -> CompiledFunction:
-        from linkwork.compiled.law import law
-
-        model, idle = held.model, _idle(held.model, mask)
-
-        def text(q: Any, v: Any, a: Any, placements: Any, f_ext: Any = None) -> Any:
-            return _forces(held, idle, q, v, a, f_ext, placements)
-
-        shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,), "v": (model.nv,), "a": (model.nv,)}
-        if loaded:
-            shapes["f_ext"] = (len(model.bodies), 6)
-        shapes["placements"] = held.placements.shape
-        results = [(model.nv,), (len(held.constraints), 6)]
-        return law(_NAME, text, shapes, results, model, held.frames, held.kinds, idle.tolist(), optional=True)
-
-    return held.short_law((_NAME, mask, loaded), make)

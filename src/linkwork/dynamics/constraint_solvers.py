@@ -9,8 +9,8 @@ the minimum-norm solution, or the least-squares one.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,8 @@ from linkwork.unsolved import is_strict
 
 _MOST_ITERATIONS = 100
 _COMPILED_ITERATIONS = 8
-_SETTLED = 1e-8
-"""The relative change of the steps, after the last iteration, from which on there is a warning."""
+_SETTLED = 1e-6
+"""The error that is left after the last iteration, relative to the largest force, from which on there is a warning."""
 _WELL_CONDITIONED = 1e-7
 """Relative to the largest diagonal entry: a smaller pivot means that the rank must be determined."""
 _REDUNDANT = 1e-11
@@ -38,33 +38,20 @@ Found = tuple[Array, Array, Array]
 """Accelerations, reactions, and constraint forces."""
 
 
-class Solver(ABC):
-    """Solves matrix · sizes = right; the matrix is symmetric, positive definite unless constraints are redundant."""
+@dataclass(eq=False)
+class _Named:
+    """A solver for the constraints ``names``, with proximal damping, in a public function."""
 
-    def __init__(self, names: str, proximal: Any, function: str = "constrained_dynamics") -> None:
-        self.names, self.proximal, self.function = names, proximal, function
-
-    @abstractmethod
-    def solve(self, matrix: Array, right: Array) -> Array:
-        """The magnitudes of the constraint forces."""
-
-    @abstractmethod
-    def system(self, matrix: Array) -> Array:
-        """The matrix as ``columns`` takes it."""
-
-    @abstractmethod
-    def columns(self, system: Array, rights: Sequence[Array]) -> Sequence[Array]:
-        """The same for many right-hand sides, each (..., r, c), after ``solve`` was called for one."""
-
-    @abstractmethod
-    def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
-        """Accelerations, reactions and forces, by iterating ``step`` on the forces until they no longer change."""
+    names: str
+    proximal: Any
+    function: str = "constrained_dynamics"
 
 
-class TracedSolver(Solver):
+class TracedSolver(_Named):
     """By L D Lᵀ factors; non-finite results where pivots are small or the proximal iteration does not end soon."""
 
     def solve(self, matrix: Array, right: Array) -> Array:
+        """The magnitudes of the constraint forces."""
         leading, size = right.shape[:-1], right.shape[-1]
         rows = numbers(matrix).reshape(-1, size, size).tolist()
         rights = numbers(right).reshape(-1, size).tolist()
@@ -77,16 +64,18 @@ class TracedSolver(Solver):
         return traced(found.reshape((*leading, size)))
 
     def system(self, matrix: Array) -> Array:
-        """The numbers of its factors."""
+        """The matrix as ``columns`` takes it: the numbers of its factors."""
         return traced(np.array(Factor.of_matrix(numbers(matrix).tolist()).numbers(), dtype=object))
 
     def columns(self, system: Array, rights: Sequence[Array]) -> Sequence[Array]:
+        """The same for many right-hand sides, each (..., r, c), after ``solve`` was called for one."""
         joined = numbers(np.concatenate(rights, axis=-1))
         factor = Factor([], [0.0] * len(joined)).of(list(numbers(system)[:, None]))
         found = traced(np.stack(factor.solve(list(joined))))  # row by row: each number is used for all columns in turn
         return np.split(found, np.cumsum([right.shape[-1] for right in rights])[:-1], axis=-1)
 
     def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
+        """Accelerations, reactions and forces, by iterating ``step`` on the forces until they no longer change."""
         steps: list[Found] = []
         for _ in range(_COMPILED_ITERATIONS):
             before, found = found, step(found[2])
@@ -151,10 +140,13 @@ def no_number(function: str, names: str) -> SingularError:
     )
 
 
-class JoinedSolver(Solver):
+class JoinedSolver(_Named):
     """By Cholesky factors after a rank check; if damped, by the proximal iteration. For any number of states."""
 
     advice = "Leave out what is redundant, or pass proximal=1e-6"
+
+    states: Sequence[list[int]] = ()
+    """Where its states are in a batch, if they are some of it."""
 
     def _check(self, right: Array) -> None:
         if np.isnan(right).any():
@@ -217,8 +209,9 @@ class JoinedSolver(Solver):
         """
         batch = found[0].shape[:-1]
         difference, count, going = found, np.ones(batch), np.ones(batch, dtype=bool)
+        change = np.full(batch, np.inf)
         for _ in range(_MOST_ITERATIONS - 1):
-            following = step(found[-1])
+            earlier, following = change, step(found[-1])
             now = tuple(map(np.subtract, following, found))
             change, largest = (_largest_of_each(x, batch) for x in (now[-1] - difference[-1], following[-1]))
             difference, found = _where(going, now, difference), _where(going, following, found)
@@ -227,14 +220,16 @@ class JoinedSolver(Solver):
             if not going.any():
                 break
         else:
-            if (going & (change > _SETTLED * largest)).any():
+            shrinking = np.maximum(1.0 - change[going] / earlier[going], _REDUNDANT)
+            if (change[going] > _SETTLED * largest[going] * shrinking**2).any():  # a geometric series
                 self._warn(change / largest, going)
         return tuple(x - _along(count, x) * y for x, y in zip(found, difference, strict=True))
 
     def _warn(self, change: NDArray[Any], going: NDArray[np.bool_]) -> None:
         """Warn of forces that have not settled; ``change`` is relative to them."""
         worst = np.unravel_index(int(np.where(going, change, -1.0).argmax()), going.shape)
-        state = f" in state {list(map(int, worst))} of the batch" if going.ndim else ""
+        where = self.states[int(worst[0])] if self.states else list(map(int, worst))
+        state = f" in state {where} of the batch" if where else ""
         message = (
             f"{self.function}: the forces of the constraints {self.names}, some of which are nearly redundant, still "
             f"change by {change[worst]:.1g} of the largest after {_MOST_ITERATIONS} iterations{state}; pass a smaller "
@@ -266,3 +261,7 @@ def _well_conditioned(matrix: Array, largest: Array) -> bool:
     except np.linalg.LinAlgError:
         return False
     return bool((pivots.min(axis=-1) ** 2 > _WELL_CONDITIONED * largest).all())
+
+
+Solver = TracedSolver | JoinedSolver
+"""Solves matrix · sizes = right; the matrix is symmetric, positive definite unless constraints are redundant."""

@@ -14,21 +14,14 @@ import numpy as np
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.held import HeldBy, Rows, conditions, one_by_one, over_ends, wrenches_of
+from linkwork.dynamics.constrained_state import rows_and_rates
+from linkwork.dynamics.held import HeldBy, Rows, wrenches_of
 from linkwork.engine.trace.differentiate import pushed
 from linkwork.model.constraints import Coupling
 from linkwork.spatial.small_matrices import skew, times, transposed
 
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
-
-
-def seen(
-    held: HeldBy, q: Array, places: Array, V: Array, A: Array | None, placements: Array, settings: Array | None
-) -> tuple[Array, Array, list[Rows]]:
-    """Rows over the motions of all frames (..., r, 6m), the constrained rates (..., r), and each constraint's rows."""
-    rows, rates = one_by_one(held, conditions(held, q, places, V, A, placements, settings))
-    return np.concatenate([over_ends(held, own) for own in rows], axis=-2), np.concatenate(rates, axis=-1), rows
 
 
 def unit_wrenches(held: HeldBy, rows: Sequence[Rows]) -> Array:
@@ -93,7 +86,7 @@ def _varied(
     """The derivatives through the trace of the constraint functions, over traced numbers."""
 
     def text(q: Any, places: Any, V: Any, A: Any, placements: Any, settings: Any, sizes: Any) -> Any:
-        C, rates, rows = seen(held, q, places, V, A, placements, settings if stabilised else None)
+        C, rates, rows = rows_and_rates(held, q, places, V, A, placements, settings if stabilised else None)
         return rates, times(transposed(C), sizes), wrenches_of(held, rows, sizes)
 
     shapes = _shapes(held, sizes.shape[-1])

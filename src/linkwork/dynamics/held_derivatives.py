@@ -20,15 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.constrained_state import ConstrainedState, ConstraintRows
 from linkwork.dynamics.constraint_solvers import Solver
-from linkwork.dynamics.constraint_variations import seen, unit_wrenches, variations
-from linkwork.dynamics.coupled_joints import Couplings, as_couplings, coupled_sizes
+from linkwork.dynamics.constraint_variations import unit_wrenches, variations
+from linkwork.dynamics.coupled_joints import Couplings
 from linkwork.dynamics.derivatives import frame_acceleration_derivatives, frame_velocity_derivatives
-from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import HeldBy, loads_of
-from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity, jacobian
-from linkwork.dynamics.operational import operational_inertia_inverse
-from linkwork.model.model import Model
+from linkwork.dynamics.kinematics import frame_acceleration, jacobian
 from linkwork.spatial.small_matrices import times, transposed
 
 Responses = Callable[[Any, Any], tuple[Any, Any, Any, Any]]
@@ -51,22 +49,6 @@ class ConstrainedDerivatives(NamedTuple):
     dw_dtau: Array
 
 
-def sizes_of(
-    held: HeldBy, q: Array, v: Array, tau: Array, f_ext: Array | None, placements: Array, settings: Array | None,
-    solver: Solver, model: Model | None = None,
-) -> Array:  # fmt: skip
-    """The magnitudes (..., r) of the constraint forces; for a ``model`` with other rotor inertias, if it is given."""
-    own = held.model if model is None else model
-    couplings = as_couplings(held.model, held.constraints)
-    free = forward_dynamics(own, q, v, tau, f_ext)
-    if couplings is not None:
-        return coupled_sizes(own, couplings, q, v, free, settings, solver)[0]
-    ends = held.ends
-    places, V = forward_kinematics(own, q, ends), frame_velocity(own, q, v, ends)
-    C, rates, _ = seen(held, q, places, V, frame_acceleration(own, q, v, free, ends), placements, settings)
-    return solver.solve(C @ operational_inertia_inverse(own, q, ends) @ transposed(C), -rates)
-
-
 class Pulls(NamedTuple):
     """The load of the constraints on the tree: joint forces (..., nv), or 0, and wrenches on bodies, f_ext included."""
 
@@ -74,30 +56,25 @@ class Pulls(NamedTuple):
     loads: Any
 
 
-def pulls_of(held: HeldBy, q: Array, v: Array, sizes: Array, f_ext: Array | None, placements: Array) -> Pulls:
+def pulls_of(state: ConstrainedState, sizes: Array) -> Pulls:
     """The load on the tree from the magnitudes of the constraint forces."""
-    couplings = as_couplings(held.model, held.constraints)
+    couplings = state.held.couplings
     if couplings is not None:
-        return Pulls(times(couplings.rows.T, sizes), f_ext)
-    places, V = forward_kinematics(held.model, q, held.ends), frame_velocity(held.model, q, v, held.ends)
-    C, _, _ = seen(held, q, places, V, None, placements, None)
-    return Pulls(0.0, loads_of(held, C, sizes, f_ext))
+        return Pulls(times(couplings.rows.T, sizes), state.f_ext)
+    return Pulls(0.0, loads_of(state.held, state.constraint_rows().C, sizes, state.f_ext))
 
 
-def derivatives_of(
-    held: HeldBy, q: Array, v: Array, tau: Array, f_ext: Array | None, sizes: Array, placements: Array,
-    settings: Array | None, solver: Solver, responses: Responses,
-) -> ConstrainedDerivatives:  # fmt: skip
+def derivatives_of(state: ConstrainedState, sizes: Array, responses: Responses) -> ConstrainedDerivatives:
     """The derivatives, from the magnitudes of the constraint forces and the response of the tree to given forces."""
-    couplings = as_couplings(held.model, held.constraints)
-    if couplings is not None:
-        return _of_couplings(held, couplings, q, tau, f_ext, sizes, settings, solver, responses)
-    known = seen_frames(held, q, v, placements, settings)
-    a, *free = responses(tau, loads_of(held, known.C, sizes, f_ext))
-    J = jacobian(held.model, q, held.ends)
+    held = state.held
+    if held.couplings is not None:
+        return _of_couplings(state, held.couplings, sizes, responses)
+    known = state.constraint_rows()
+    a, *free = responses(state.tau, loads_of(held, known.C, sizes, state.f_ext))
+    J = jacobian(held.model, state.q, held.ends)
     R = J @ free[2]
-    around = around_constraints(held, q, v, a, sizes, placements, settings, known, R, R @ transposed(J), solver)
-    return with_constraints(held, *around, free, solver)
+    around = around_constraints(state, a, sizes, known, R, R @ transposed(J))
+    return with_constraints(held, *around, free, state.solver)
 
 
 class Around(NamedTuple):
@@ -166,53 +143,37 @@ def _plus(some: Sequence[Array], *others: Array) -> list[Array]:
     return [x + y for x, y in zip(some, others, strict=True)]
 
 
-class Seen(NamedTuple):
-    """The placements and velocities of the constraints' frames, and the rows over their motions, together and each."""
-
-    places: Any
-    V: Any
-    C: Any
-    rows: Any
-
-
-def seen_frames(held: HeldBy, q: Any, v: Any, placements: Any, settings: Any) -> Seen:
-    places, V = forward_kinematics(held.model, q, held.ends), frame_velocity(held.model, q, v, held.ends)
-    C, _, rows = seen(held, q, places, V, None, placements, settings)
-    return Seen(places, V, C, rows)
-
-
 def around_constraints(
-    held: HeldBy, q: Any, v: Any, a: Any, sizes: Any, placements: Any, settings: Any, known: Seen, R: Any,
-    mobility: Any, solver: Solver,
-) -> tuple[Around, AlongColumns]:  # fmt: skip
+    state: ConstrainedState, a: Any, sizes: Any, known: ConstraintRows, R: Any, mobility: Any
+) -> tuple[Around, AlongColumns]:
     """The constraints around a state. ``R`` is M⁻¹ Jᵀ transposed (..., 6m, nv), and ``mobility`` J M⁻¹ Jᵀ, of all
     frames.
     """
+    held, q, v = state.held, state.q, state.v
     model, ends = held.model, held.ends
-    places, V, C, rows = known
+    places, V, C, _, rows = known
     moving = [6 * end + row for end, body in enumerate(held.bodies) if body for row in range(6)]
     Jm, Cm, Rm = jacobian(model, q, ends)[..., moving, :], C[..., moving], R[..., moving, :]
     V_q, _ = frame_velocity_derivatives(model, q, v, ends)
     A_q, A_v, _ = frame_acceleration_derivatives(model, q, v, a, ends)
     A = frame_acceleration(model, q, v, a, ends)
-    change = variations(held, q, places, V, A, placements, settings, sizes)
+    change = variations(held, q, places, V, A, state.placements, state.settings, sizes)
     forces_q = (change.forces_places @ Jm)[..., moving, :]
     reached = (C @ mobility)[..., moving]
     c_q = change.rates_places @ Jm + change.rates_motions @ V_q[..., moving, :] + C @ A_q + change.rates_q
     c_v = change.rates_motions @ Jm + C @ A_v
     answers = Cm @ Rm
     along = AlongColumns(c_q + reached @ forces_q, c_v, answers, forces_q, change.wrenches_places @ Jm)
-    system = solver.system(C @ mobility @ transposed(C))
+    system = state.solver.system(C @ mobility @ transposed(C))
     return Around(Cm @ Jm, Cm, Rm, answers, unit_wrenches(held, rows), system), along
 
 
 def _of_couplings(
-    held: HeldBy, couplings: Couplings, q: Array, tau: Array, f_ext: Array | None, sizes: Array,
-    settings: Array | None, solver: Solver, responses: Responses,
-) -> ConstrainedDerivatives:  # fmt: skip
+    state: ConstrainedState, couplings: Couplings, sizes: Array, responses: Responses
+) -> ConstrainedDerivatives:
     """The derivatives for couplings of joints, whose rows over joint velocities are constant."""
-    K = couplings.rows
-    _, a_q, a_v, mobility = responses(tau + times(K.T, sizes), f_ext)
+    K, settings, solver = couplings.rows, state.settings, state.solver
+    _, a_q, a_v, mobility = responses(state.tau + times(K.T, sizes), state.f_ext)
     asked: list[Any] = [None, None, None]
     if settings is not None:
         asked = [settings[1] * K, settings[0] * K, None]  # each joint has one coordinate, so dq/dt = v

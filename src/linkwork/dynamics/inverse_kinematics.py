@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwork.arguments import array, integer, memory_for, positive, several, switch
 from linkwork.batches import Given, broadcast, spread
 from linkwork.compiled.arrays import array_of, is_traced, numbers, traced
-from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given
+from linkwork.dynamics.arguments import Array, Frames, PointSet, as_frames, as_given
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian, neutral
 from linkwork.dynamics.pose_errors import as_placements, error_in_world, pose_error
 from linkwork.dynamics.search_coordinates import begun_within, followers, within_limits
@@ -186,7 +186,7 @@ def _traced(problem: FramesToTargets, own: list[Any], fixed: list[Array], aims: 
 # The problem
 
 
-def problem_of(asked: Asked, posture: bool, coupled: bool) -> FramesToTargets:
+def problem_of(asked: PointSet, posture: bool, coupled: bool) -> FramesToTargets:
     """The problem of some frames of a model, cached."""
     if not asked.frames:
         raise ArgumentError("frames must name at least one frame")
@@ -207,7 +207,7 @@ class FramesToTargets(Problem):
 
     name = "inverse_kinematics"
 
-    def __init__(self, asked: Asked, posture: bool, coupled: bool) -> None:
+    def __init__(self, asked: PointSet, posture: bool, coupled: bool) -> None:
         self.asked = asked
         parts = {"pose": (0, 1), "position": (0,), "rotation": (1,)}
         self.places = [2 * k + part for k, point in enumerate(asked.points) for part in parts[point.axes]]
@@ -215,21 +215,11 @@ class FramesToTargets(Problem):
         frames = moved(asked.frames, asked.offsets)
         following = followers(asked.model) if coupled else []
         super().__init__(asked.model, frames, [frame.body for frame in frames], groups, posture, following)
+        self.argument, self.is_compiled = ("targets", (len(frames), 4, 4)), not looped(self.model)
+        self.what = self.places, self.coordinates.followers
         self.length, self.size = self._measured()
         self._middles: dict[bool, Array] = {}
         self._equal = np.repeat((np.ones((len(frames), 2)) * (1.0, self.length)).ravel()[self.places], 3)
-
-    @property
-    def argument(self) -> tuple[str, tuple[int, ...]]:
-        return "targets", (len(self.frames), 4, 4)
-
-    @property
-    def what(self) -> tuple[object, ...]:
-        return self.places, self.coordinates.followers
-
-    @property
-    def is_compiled(self) -> bool:
-        return not looped(self.model)
 
     def residuals(self, q: Any, argument: Any) -> tuple[Any, Any]:
         """Pose errors of the frames, and J, both in the world's axes."""

@@ -10,7 +10,7 @@ from linkwork.algorithms import INVERSION
 from linkwork.algorithms.inversion import SINGULAR
 from linkwork.arguments import not_negative, switch
 from linkwork.compiled.arrays import is_traced
-from linkwork.dynamics.arguments import Array, Asked
+from linkwork.dynamics.arguments import Array, PointSet
 from linkwork.dynamics.call import call
 from linkwork.engine.plans.costs import most
 from linkwork.errors import SingularError
@@ -23,7 +23,7 @@ def as_damping(damping: float) -> float:
     return damping if type(damping) is float and 0.0 <= damping < inf else not_negative("damping", damping)
 
 
-def inverted(asked: Asked, inverse: Array, damping: float = 0.0, pseudo_inverse: bool = False) -> Array:
+def inverted(asked: PointSet, inverse: Array, damping: float = 0.0, pseudo_inverse: bool = False) -> Array:
     """Λ from the Λ⁻¹ of points, or an error that names them and the rank."""
     damping = as_damping(damping)
     size = inverse.shape[-1]
@@ -48,13 +48,13 @@ def inverted(asked: Asked, inverse: Array, damping: float = 0.0, pseudo_inverse:
     return 0.5 * (result + np.swapaxes(result, -1, -2))
 
 
-def triples(asked: Asked, count: int) -> Asked:
+def triples(asked: PointSet, count: int) -> PointSet:
     """Frames for an algorithm that uses no mechanism: ``count`` times three numbers."""
     known = asked.model._memo.frames
     key = (triples, count)  # cannot equal a user's frames
     if key not in known:
-        known[key] = Asked(asked.model, (Frame(WORLD, 0, Transform.identity()),) * count, (), ())
-    found: Asked = known[key]
+        known[key] = PointSet(asked.model, (Frame(WORLD, 0, Transform.identity()),) * count, (), ())
+    found: PointSet = known[key]
     return found
 
 
@@ -65,7 +65,7 @@ def _scaled(matrix: Array) -> tuple[Array, Array]:
         return matrix / (diagonal[..., :, None] * diagonal[..., None, :]), diagonal
 
 
-def _deficient(asked: Asked, scaled: Array, diagonal: Array) -> SingularError:
+def _deficient(asked: PointSet, scaled: Array, diagonal: Array) -> SingularError:
     scaled = np.nan_to_num(scaled) * (diagonal[..., :, None] > 0.0)
     ranks = (np.linalg.eigvalsh(scaled) > 1e-11 * scaled.shape[-1]).sum(axis=-1)
     where = tuple(int(i) for i in np.unravel_index(int(np.argmin(ranks)), ranks.shape))

@@ -13,7 +13,7 @@ from linkwork.arguments import array, choice, memory_for
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.dynamics import call
-from linkwork.dynamics.arguments import Array, Asked, as_array, as_frames
+from linkwork.dynamics.arguments import Array, PointSet, as_array, as_frames
 from linkwork.dynamics.kinematics import forward_kinematics
 from linkwork.engine.plans.costs import looped, most
 from linkwork.errors import ArgumentError, shown
@@ -68,9 +68,9 @@ def external_wrench(
     if answer is not None:
         return answer
     choice("reference", reference, REFERENCES)
-    law, fixed = _law(asked, reference), (np.array(asked.offsets),) if asked.offsets else ()
+    law = _law(asked, reference)
     if law is not None:
-        answer = call.serve_by(law, asked.quick, choices, fixed, out, q, *values)
+        answer = call.serve_by(law, asked.quick, choices, asked.fixed, out, q, *values)
         if answer is not None:
             return answer
     given = [_numbers(point, value) for point, value in zip(asked.points, wrenches.values(), strict=True)]
@@ -78,12 +78,12 @@ def external_wrench(
         places = forward_kinematics(model, q, asked.points or ("world",))
         found = _on_bodies(asked, asked.offsets, places, given, reference)
     else:
-        found = law(as_array(model, "q", "configuration", q), *given, *fixed)
+        found = law(as_array(model, "q", "configuration", q), *given, *asked.fixed)
     apart = {"q": q, **{f"wrench {k}": value for k, value in enumerate(wrenches.values())}}
     return found if is_traced(found) else put_into(out, found, apart=apart)
 
 
-def _law(asked: Asked, reference: str) -> CompiledFunction | None:
+def _law(asked: PointSet, reference: str) -> CompiledFunction | None:
     """The kernel for wrenches at these points, whose offsets, if any, are the last argument; None for many points."""
     try:
         return asked.answers[external_wrench, reference]
@@ -94,32 +94,23 @@ def _law(asked: Asked, reference: str) -> CompiledFunction | None:
         return found
 
 
-def _made(asked: Asked, reference: str) -> CompiledFunction:
-    from linkwork.compiled.law import law
+def _made(asked: PointSet, reference: str) -> CompiledFunction:
+    model, axes = asked.model, [point.axes for point in asked.points]
+    shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,)}
+    shapes |= {f"wrench{k}": (6 if each == "pose" else 3,) for k, each in enumerate(axes)}
 
-    model, axes, known = asked.model, [point.axes for point in asked.points], asked.model._memo.laws
-    key = ("external_wrench", reference, asked.frames, tuple(axes), bool(asked.offsets))
-    if key not in known:
-        shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,)}
-        shapes |= {f"wrench{k}": (6 if each == "pose" else 3,) for k, each in enumerate(axes)}
-        if asked.offsets:
-            shapes["offsets"] = (len(asked.offsets),)
+    def text(offsets: Sequence[Any], q: Any, **wrenches: Any) -> Any:
+        (places,) = call.call("frame_placements", model, [q], asked.frames, offsets)
+        return _on_bodies(asked, offsets, places, list(wrenches.values()), reference)
 
-        def text(q: Any, offsets: Any = (), **wrenches: Any) -> Any:
-            moved = numbers(offsets).tolist()
-            (places,) = call.call("frame_placements", model, [q], asked.frames, moved)
-            return _on_bodies(asked, moved, places, list(wrenches.values()), reference)
-
-        results = [(len(model.bodies), 6)]
-        known[key] = law("external_wrench", text, shapes, results, model, asked.frames, reference, axes)
-    found: CompiledFunction = known[key]
-    return found
+    results = [(len(model.bodies), 6)]
+    return call.kernel_at(asked, "external_wrench", text, shapes, results, reference, tuple(axes))
 
 
 # The algorithm, over arrays
 
 
-def _on_bodies(asked: Asked, offsets: Sequence[Any], places: Array, given: Sequence[Any], reference: str) -> Array:
+def _on_bodies(asked: PointSet, offsets: Sequence[Any], places: Array, given: Sequence[Any], reference: str) -> Array:
     """Wrenches on all bodies, from wrenches at points whose placements are ``places``."""
     model = asked.model
     try:
@@ -178,7 +169,7 @@ def from_frame(model: Model, q: ArrayLike, frame: str | Point, wrenches: Array) 
     return in_frame(forward_kinematics(model, q, (frame,))[..., 0, :, :], wrenches, "world")
 
 
-def _to_body(asked: Asked, k: int, offset: Sequence[Any]) -> Array:
+def _to_body(asked: PointSet, k: int, offset: Sequence[Any]) -> Array:
     """(6, 6): maps wrenches, as rows, from one of the frames, shifted by an offset, to the body that carries it."""
     place = asked.frames[k].placement * Transform(Mat3.identity(), Vec3(*(offset or (0.0, 0.0, 0.0))))
     columns = [place.to_parent(Force.from_numbers([float(i == j) for i in range(6)])).numbers() for j in range(6)]

@@ -121,7 +121,8 @@ class Loops(Problem):
     name = "close_loops"
 
     def __init__(self, held: HeldBy) -> None:
-        self.held = held
+        self.held, self.what, self.is_compiled = held, held.kinds, held.whole
+        self.argument = "placements", held.placements.shape
         at_rest = neutral(held.model)
         owners = [k for k, part in enumerate(self._parts(at_rest, held.placements)) for _ in range(part[0].shape[-1])]
         self.owners = owners
@@ -130,18 +131,6 @@ class Loops(Problem):
         with np.errstate(all="ignore"):
             size = float((J * J).sum(axis=(-2, -1)).mean() / len(owners))
         self.size = size if 0.0 < size < np.inf else 1.0
-
-    @property
-    def argument(self) -> tuple[str, tuple[int, ...]]:
-        return "placements", self.held.placements.shape
-
-    @property
-    def what(self) -> tuple[object, ...]:
-        return self.held.kinds
-
-    @property
-    def is_compiled(self) -> bool:
-        return self.held.whole
 
     def residuals(self, q: Any, argument: Any) -> tuple[Any, Any]:
         errors, rows = zip(*self._parts(q, argument), strict=True)

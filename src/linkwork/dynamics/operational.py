@@ -6,19 +6,13 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms import OPERATIONAL
 from linkwork.arguments import choice
-from linkwork.batches import put_into
 from linkwork.dynamics import call
-from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames
-from linkwork.dynamics.inversion import as_damping, inverted
-from linkwork.engine.plans.costs import most
-from linkwork.errors import SingularError
+from linkwork.dynamics.arguments import Array, Frames, PointSet, as_frames
 from linkwork.model.model import Model
 
-_NAME = "operational_inertia"
 _AUTO = "auto"
 METHODS = (*OPERATIONAL, _AUTO)
 _INVERSES = {method: f"operational/{method}" for method in OPERATIONAL}
-_INERTIAS = {method: f"operational_inertia/{method}" for method in OPERATIONAL}
 
 
 def operational_inertia_inverse(
@@ -57,67 +51,6 @@ def operational_inertia_inverse(
     return call.every_frames(_INVERSES[method], model, frames, out, q)
 
 
-def operational_inertia(
-    model: Model,
-    q: ArrayLike,
-    frames: Frames,
-    method: str = "auto",
-    damping: float = 0.0,
-    pseudo_inverse: bool = False,
-    *,
-    out: Array | None = None,
-) -> Array:
-    """Λ = (J M⁻¹ Jᵀ)⁻¹: the operational-space inertia matrix, the inertia felt at the points.
-
-    Args:
-        model: the mechanism.
-        q: configuration (..., nq).
-        frames: m names of ``model.frame_names`` or ``lw.Point`` objects, on any bodies.
-        method: for Λ⁻¹, as in ``operational_inertia_inverse``.
-        damping: added to the diagonal of Λ⁻¹ (1/kg, 1/(kg m²)), so that Λ exists in every configuration.
-        pseudo_inverse: return the pseudo-inverse of Λ⁻¹, which equals Λ where Λ exists.
-        out: an array for the result, written in place and returned; a new one if left out.
-
-    Returns:
-        (..., 6m, 6m), symmetric, in the frames' own axes: kg, kg m, kg m²; three rows and columns for a point with axes
-        "position" or "rotation".
-
-    Raises:
-        SingularError: if the mechanism cannot move the points independently in all the axes asked for (Λ⁻¹ is
-            singular); the error names the points and the rank.
-
-    Example:
-        >>> import linkwork as lw
-        >>> builder = lw.Builder()
-        >>> _ = builder.add_body("cart", joint=lw.joints.Prismatic("x"), mass=2.0)
-        >>> _ = builder.add_body("bob", "cart", lw.joints.Prismatic("y"), mass=1.0)
-        >>> lw.operational_inertia(builder.build(), [0.0, 0.0], ["bob"], pseudo_inverse=True)[:3, :3].round(12) + 0.0
-        array([[3., 0., 0.],
-               [0., 1., 0.],
-               [0., 0., 0.]])
-    """
-    asked, choices = as_frames(model, frames), (_NAME, method, type(method), damping, type(damping))
-    if pseudo_inverse is False:
-        answer: Array | None = call.recall(asked.quick, choices, out, q)
-        if answer is not None:
-            return answer
-    method = chosen(asked, method)
-    damping = as_damping(damping)
-    if pseudo_inverse is not False or not _whole(asked):
-        inverse = operational_inertia_inverse(model, q, frames, method)
-        return put_into(out, inverted(asked, inverse, damping, pseudo_inverse), apart={"q": q})
-    kept, rest = asked.mask
-    rest = rest + damping * kept if damping else rest
-    try:
-        found: Array = call.every_frames(_INERTIAS[method], model, frames, out, q, kept, rest)
-        if asked.quick.get(_INERTIAS[method]):
-            call.remember(asked.quick, choices, asked.quick[_INERTIAS[method]], (kept, rest))
-        return found
-    except SingularError:
-        inverted(asked, operational_inertia_inverse(model, q, frames, method), damping)
-        raise
-
-
 def force_responses(model: Model, q: ArrayLike, frames: Frames, *, out: Array | None = None) -> Array:
     """J M⁻¹: the joint accelerations due to unit forces at points, by propagation; neither J nor M⁻¹ is formed.
 
@@ -143,13 +76,8 @@ def force_responses(model: Model, q: ArrayLike, frames: Frames, *, out: Array | 
     return call.every_frames("force_responses", model, frames, out, q)
 
 
-def chosen(asked: Asked, method: str) -> str:
+def chosen(asked: PointSet, method: str) -> str:
     """The method for Λ⁻¹, with "auto" resolved by its rule."""
     if method is _AUTO:
         return asked.method
     return asked.method if choice("method", method, METHODS) == _AUTO else method
-
-
-def _whole(asked: Asked) -> bool:
-    """Whether Λ is computed by a single algorithm: for few points on few bodies, unless rolled code is requested."""
-    return asked.specialised and 0 < len(asked.frames) <= most("inverted")

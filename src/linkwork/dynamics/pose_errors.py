@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwork.algorithms import REFERENCES
 from linkwork.arguments import array, choice
-from linkwork.batches import broadcast
+from linkwork.batches import broadcast, leading_axes
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array
@@ -60,10 +60,8 @@ def pose_error(X: ArrayLike, X_target: ArrayLike, reference: str = "local", *, o
 def as_placements(what: str, value: Any, shape: tuple[int, ...] = (4, 4)) -> Array:
     """Placements (..., 4, 4), or an error that names what is wrong with them."""
     found = array(what, value, shape)
-    if found.ndim < len(shape) or found.shape[found.ndim - len(shape) :] != shape:
-        hint = "; lw.placement(xyz) makes a placement of a position" if found.shape[-1:] == (3,) else ""
-        wanted = ", ".join(map(str, shape))
-        raise ArgumentError(f"{what} must have shape (..., {wanted}), but has shape {found.shape}{hint}")
+    hint = "; lw.placement(xyz) makes a placement of a position" if found.shape[-1:] == (3,) else ""
+    leading_axes(what, found, shape, hint=hint)
     apart = tuple(slice(None) if stride else slice(1) for stride in found.strides[:-2])
     once = found[apart]  # without the repetitions of a broadcast, which would take memory
     if not _are_placements(once).all():

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import FRAMES
 from linkwork.arguments import choice
 from linkwork.batches import put_into
-from linkwork.compiled.arrays import is_traced, numbers
+from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics import call
-from linkwork.dynamics.arguments import Array, Asked, as_frames, as_given, check_model
+from linkwork.dynamics.arguments import Array, PointSet, as_frames, as_given, check_model
 from linkwork.dynamics.light_bodies import check_inertias
 from linkwork.dynamics.loads import from_frame, in_frame
 from linkwork.engine.plans import looped
@@ -163,10 +162,9 @@ def _seen(
         law = asked.answers.get((_seen, method, f_ext is None))
         if law is None:
             law = asked.answers[_seen, method, f_ext is None] = _law(asked, method, f_ext is not None)
-        fixed = (np.array(asked.offsets),) if asked.offsets else ()
-        answer = call.serve_by(law, asked.quick, choices, fixed, out, *values)
+        answer = call.serve_by(law, asked.quick, choices, asked.fixed, out, *values)
         if answer is None and not any(map(is_traced, values)):
-            answer = _by_kernel(law, model, method, apart, fixed, out)
+            answer = _by_kernel(law, model, method, apart, asked.fixed, out)
         if answer is not None:
             return answer
     return seen_from(frame, model, q, out, *_in_the_world(model, method, *values), apart=apart)
@@ -191,26 +189,16 @@ def _in_the_world(model: Model, method: str, q: Any, v: Any, third: Any, f_ext: 
     return forward_dynamics_and_reactions(model, q, v, third, f_ext, method, "world")
 
 
-def _law(asked: Asked, method: str, loaded: bool) -> CompiledFunction:
-    """The kernel. The point's offset, if it has one, is the last argument."""
-    from linkwork.compiled.law import law
+def _law(asked: PointSet, method: str, loaded: bool) -> CompiledFunction:
+    model, nv, n = asked.model, asked.model.nv, len(asked.model.bodies)
+    shapes = {"q": (model.nq,), "v": (nv,), "third": (nv,), **({"f_ext": (n, 6)} if loaded else {})}
 
-    model, known = asked.model, asked.model._memo.laws
-    key = ("reactions", method, asked.frames, bool(asked.offsets), loaded)
-    if key not in known:
-        nv, n = model.nv, len(model.bodies)
-        shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,), "v": (nv,), "third": (nv,)}
-        shapes |= {"f_ext": (n, 6)} if loaded else {}
-        shapes |= {"offsets": (3,)} if asked.offsets else {}
+    def text(offsets: Sequence[Any], q: Any, **others: Any) -> Any:
+        first, wrenches = _in_the_world(model, method, q, **others)
+        (places,) = call.call("frame_placements", model, [q], asked.frames, offsets)
+        return first, in_frame(places[..., 0, :, :], wrenches, "world")
 
-        def text(q: Any, offsets: Any = (), **others: Any) -> Any:
-            first, wrenches = _in_the_world(model, method, q, **others)
-            (places,) = call.call("frame_placements", model, [q], asked.frames, numbers(offsets).tolist())
-            return first, in_frame(places[..., 0, :, :], wrenches, "world")
-
-        known[key] = law("reactions", text, shapes, [(nv,), (n, 6)], model, asked.frames, method, bool(asked.offsets))
-    found: CompiledFunction = known[key]
-    return found
+    return call.kernel_at(asked, "reactions", text, shapes, [(nv,), (n, 6)], method, loaded)
 
 
 def is_frame(model: Model, frame: str | Point) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.constrained_state import ConstrainedState, ConstraintRows
 from linkwork.dynamics.constraint_solvers import JoinedSolver
-from linkwork.dynamics.constraint_variations import seen, unit_wrenches, variations
-from linkwork.dynamics.coupled_joints import as_couplings
+from linkwork.dynamics.constraint_variations import unit_wrenches, variations
 from linkwork.dynamics.derivatives import (
     forward_dynamics_derivatives,
     frame_velocity_derivatives,
@@ -19,7 +19,7 @@ from linkwork.dynamics.derivatives import (
 )
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import HeldBy, loads_of
-from linkwork.dynamics.held_derivatives import ConstrainedDerivatives, Seen, derivatives_of, seen_frames, sizes_of
+from linkwork.dynamics.held_derivatives import ConstrainedDerivatives, derivatives_of
 from linkwork.dynamics.kinematics import frame_acceleration, jacobian
 from linkwork.spatial.small_matrices import times, transposed
 
@@ -28,9 +28,7 @@ _CONFLICT = 1e-9
 
 
 @np.errstate(all="ignore")  # the solver reports non-finite numbers
-def of_redundant(
-    held: HeldBy, q: Array, v: Array, tau: Array, f_ext: Array | None, settings: Array | None, proximal: float
-) -> ConstrainedDerivatives:
+def of_redundant(state: ConstrainedState) -> ConstrainedDerivatives:
     """The derivatives for the minimum-norm, least-squares magnitudes s = A⁺ b of the constraint forces. With
     A = K M⁻¹ Kᵀ, the projector N = 1 - A⁺ A and the residual e = b - A s,
 
@@ -38,37 +36,39 @@ def of_redundant(
 
     where Kᵀ N = 0, so that dA e = K M⁻¹ dKᵀ e and N dA = N dK M⁻¹ Kᵀ. ``derivatives_of`` finds the first term.
     """
-    model, solver = held.model, JoinedSolver(held.name, proximal, "constrained_dynamics_derivatives")
-    sizes = sizes_of(held, q, v, tau, f_ext, held.placements, settings, solver)
+    held, q, v = state.held, state.q, state.v
+    model, solver, sizes = held.model, state.solver, state.magnitudes()
+    assert isinstance(solver, JoinedSolver)
     motions: list[Array] = []
 
     def responses(forces: Any, loads: Any) -> tuple[Any, Any, Any, Any]:
         motions.append(forward_dynamics(model, q, v, forces, loads))
         return motions[0], *forward_dynamics_derivatives(model, q, v, forces, loads)
 
-    if as_couplings(model, held.constraints) is not None:  # their rows are constant
-        return derivatives_of(held, q, v, tau, f_ext, sizes, held.placements, settings, solver, responses)
-    places, V, C, rows = known = seen_frames(held, q, v, held.placements, settings)
+    if held.couplings is not None:  # their rows are constant
+        return derivatives_of(state, sizes, responses)
+    known = state.constraint_rows()
     J = jacobian(model, q, held.ends)
-    K = C @ J
+    K = known.C @ J
     answers = mass_matrix_inverse(model, q) @ transposed(K)
     inverse = solver.inverse(K @ answers)
     N = np.eye(sizes.shape[-1]) - inverse @ (K @ answers)
     sizes = sizes - times(N, sizes)  # if constraints conflict, the proximal iteration leaves a part along N
-    found = derivatives_of(held, q, v, tau, f_ext, sizes, held.placements, settings, solver, responses)
-    A = frame_acceleration(model, q, v, motions[0], held.ends)
-    b = -seen(held, q, places, V, A, held.placements, settings)[1]
+    found = derivatives_of(state, sizes, responses)
+    b = -state.constraint_rows(frame_acceleration(model, q, v, motions[0], held.ends)).rates
     along_q = partial(_rows_along_q, held, q, known, J)
     of_forces, _ = along_q(times(answers, times(inverse, sizes)), sizes)
     more, left = N @ of_forces, times(N, b)
     if np.abs(left).max(initial=0.0) > _CONFLICT * np.abs(b).max(initial=1.0):
         _, of_conflict = along_q(np.zeros_like(v), left)
         more = more + inverse @ (inverse @ (transposed(answers) @ of_conflict))
-    wrenches = (unit_wrenches(held, rows) @ more).reshape(found.dw_dq.shape)
+    wrenches = (unit_wrenches(held, known.rows) @ more).reshape(found.dw_dq.shape)
     return found._replace(da_dq=found.da_dq + answers @ more, dw_dq=found.dw_dq + wrenches)
 
 
-def _rows_along_q(held: HeldBy, q: Array, known: Seen, J: Array, y: Array, sizes: Array) -> tuple[Array, Array]:
+def _rows_along_q(
+    held: HeldBy, q: Array, known: ConstraintRows, J: Array, y: Array, sizes: Array
+) -> tuple[Array, Array]:
     """The derivatives of K y and Kᵀ s with respect to q, for constant velocities y and force magnitudes s."""
     model, still = held.model, np.zeros_like(y)
     moving = [6 * end + row for end, body in enumerate(held.bodies) if body for row in range(6)]

@@ -31,11 +31,17 @@ class Problem(ABC):
         coordinates: those that the residuals depend on.
         groups: the residuals whose norm must be within a tolerance.
         posture: whether the configuration should stay near a posture.
+        argument: the name and shape of the problem's argument.
+        what: the data that determine the compiled code, besides the model and the frames.
+        is_compiled: whether one kernel is compiled for it; not for mechanisms of too many bodies.
         size: the mean square of the singular values of J, with the default weights of the residuals.
     """
 
     name: str
     size: float
+    argument: tuple[str, Shape]
+    what: tuple[object, ...]
+    is_compiled: bool
 
     def __init__(
         self,
@@ -55,21 +61,6 @@ class Problem(ABC):
     @abstractmethod
     def residuals(self, q: Any, argument: Any) -> tuple[Any, Any]:
         """e (..., r) and J = -∂e/∂q (..., r, nv), for the problem's argument."""
-
-    @property
-    @abstractmethod
-    def argument(self) -> tuple[str, Shape]:
-        """The name and shape of the problem's argument."""
-
-    @property
-    @abstractmethod
-    def what(self) -> tuple[object, ...]:
-        """The data that determine the compiled code, besides the model and the frames."""
-
-    @property
-    @abstractmethod
-    def is_compiled(self) -> bool:
-        """Whether one kernel is compiled for it; not for mechanisms of too many bodies."""
 
     def configurations(self) -> Array:
         """Sample configurations spread over the limits."""

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms.step import SLOW
 from linkwork.arguments import Array, array, choice
+from linkwork.batches import leading_axes
 from linkwork.compiled.arrays import is_traced, numbers
 from linkwork.dynamics import call
 from linkwork.dynamics.possible import check_parameters, guard, shapes_of
@@ -88,13 +89,9 @@ def _for_all(model: Model, name: str, value: Any) -> Any:
 
 def _array(model: Model, name: str, value: Any) -> Array:
     """A parameter as an array of its shape."""
-    numbers_of, shape = array(name, value), shapes_of(model)[name]
-    if numbers_of.shape[numbers_of.ndim - len(shape) :] != shape or numbers_of.ndim < len(shape):
-        wanted = ", ".join(("...", *map(str, shape)))
-        raise ArgumentError(
-            f"{name} must have shape ({wanted}) for model {model.name!r}, but has shape {numbers_of.shape}"
-        )
-    return numbers_of
+    found = array(name, value)
+    leading_axes(name, found, shapes_of(model)[name], f" for model {model.name!r}")
+    return found
 
 
 def as_parameters(model: Model, given: Mapping[str, ArrayLike]) -> dict[str, tuple[str, Array, tuple[int, ...]]]:
@@ -107,8 +104,8 @@ def as_parameters(model: Model, given: Mapping[str, ArrayLike]) -> dict[str, tup
     found = {}
     for name, numbers_of in fits.items():
         shape = shapes_of(model)[name]
-        leading = numbers_of.shape[: numbers_of.ndim - len(shape)]
-        found[name] = name, numbers_of.reshape((*leading, 1, prod(shape))), shape
+        axes = numbers_of.shape[: numbers_of.ndim - len(shape)]
+        found[name] = name, numbers_of.reshape((*axes, 1, prod(shape))), shape
     return found
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.formats.mjcf_parts import FREE
 from linkwork.formats.omissions import Omissions
 from linkwork.model.all_contacts import Contacts
 from linkwork.model.contacts import Box, Capsule, Contact, Cylinder, Ellipsoid, HeightField, Plane, Softness, Sphere
@@ -43,10 +44,12 @@ def contacts_of(
     )
     places = [(bodies[k], m.body_ipos[k].tolist()) for k in range(1, m.nbody)]
     centres = tuple((name, (x, y, z)) for name, (x, y, z) in places)
+    heavy = [j for j in range(m.njnt) if m.jnt_type[j] == FREE and m.dof_armature[m.jnt_dofadr[j]]]
+    rotors = tuple((bodies[m.jnt_bodyid[j]], float(m.dof_armature[m.jnt_dofadr[j]])) for j in heavy)
     bonds = tuple(_softness(m.eq_solref[e], m.eq_solimp[e]) for e in held)
     return Contacts(
         tuple(each), limits, frictions, float(m.opt.impratio), reference, centres, bonds,
-        medium=_medium(m, bodies, reader), left_out=tuple(reader.omissions.texts()),
+        medium=_medium(m, bodies, reader), rotors=rotors, left_out=tuple(reader.omissions.texts()),
     )  # fmt: skip
 
 

@@ -80,8 +80,11 @@ class _Folder:
 
     def unless(self, outside: list[str]) -> str:
         """The root that would contain the first of these paths, unless it is a home or a system folder."""
-        above = os.path.commonpath([self.real, os.path.dirname(outside[0])]) if outside else os.sep
-        return "" if is_shared(above) else f", unless root={above!r}"
+        try:
+            above = os.path.commonpath([self.real, *map(os.path.dirname, outside[:1])])
+        except ValueError:  # on another drive
+            return ""
+        return f", unless root={above!r}" if outside and not is_shared(above) else ""
 
     def asset(self, element: Element, path: str) -> None:
         """Bound the size of the files that MuJoCo reads."""

@@ -82,8 +82,12 @@ def _equality(m: Any, e: int, names: Names) -> Constraint | str:
         return Ball(Point(a, _numbers(first)), Point(b, _numbers(second)))
     if not data[10]:  # no torque: only the points coincide
         return Ball(Point(b, _numbers(first)), Point(a, _numbers(second)))
-    turn = rotation(data[6:10])
-    return Weld(b, a, Transform(turn, second - turn.apply(first)))
+    return Weld(_anchored(b, first), _anchored(a, second), Transform(rotation(data[6:10]), Vec3.zero()))
+
+
+def _anchored(frame: str, place: Vec3) -> Point | str:
+    """A frame of a weld at its anchor."""
+    return Point(frame, _numbers(place)) if any(place.numbers()) else frame
 
 
 def _numbers(vector: Vec3) -> tuple[float, float, float]:
@@ -180,13 +184,11 @@ def omissions_of(m: Any, omissions: Omissions) -> None:
     def add(what: str, view: Callable[[int], Any], indices: Any) -> None:
         omissions.add(what, (_name(view, int(i)) for i in indices))
 
-    heavy = [j for j in range(m.njnt) if m.jnt_type[j] == FREE and m.dof_armature[m.jnt_dofadr[j]]]
     add("tendons", m.tendon, (t for t in range(m.ntendon) if not _carries_an_actuator_alone(m, t)))
     omissions.add("flexible bodies", map(str, range(m.nflex)))
     add("motions of mocap bodies, which are fixed here", m.body, (m.body_mocapid >= 0).nonzero()[0])
     add("gravity compensation of bodies", m.body, m.body_gravcomp.nonzero()[0])
     add("springs that are no linear ones of a joint", m.joint, (j for j in range(m.njnt) if _odd_spring(m, j)))
-    add("the world's axes for armatures of free joints, here in the body's", m.joint, heavy)
 
 
 def _carries_an_actuator_alone(m: Any, tendon: int) -> bool:

@@ -32,7 +32,9 @@ class Contacts(Sequence["Contact"]):
             measured, if it is not the model's neutral one; centres: for frames by name, the point in them (m) at which
             masses are measured, if it is not the centre of mass of the frame's body. bonds: the softness of the model's
             constraints in a contact problem. left_out: features of a file that are not represented, reported when the
-            contacts are used. medium: the fluid in which the mechanism moves, if it resists. tolerance: 0 to compute
+            contacts are used. medium: the fluid in which the mechanism moves, if it resists. rotors: for free bodies by
+            name, the armature (kg) that acts on their velocity in the world's axes, as in MuJoCo, not in the body's:
+            the difference is a force -r ω × v. tolerance: 0 to compute
             accelerations to rounding; otherwise the search ends with a step that lowers the cost by less than this,
             relative to the trace of the mass matrix: MuJoCo's ``tolerance``, 1e-8 in most files.
     """
@@ -47,6 +49,13 @@ class Contacts(Sequence["Contact"]):
     left_out: tuple[str, ...] = ()
     medium: Medium | None = None
     tolerance: float = 0.0
+    rotors: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def resisted(self) -> tuple[str, ...]:
+        """The frames whose motion the medium or a rotor resists."""
+        boxes = () if self.medium is None else self.medium.boxes
+        return (*(frame for frame, _, _ in boxes), *(frame for frame, _ in self.rotors))
 
     def __post_init__(self) -> None:
         if self.medium is not None:
@@ -59,6 +68,7 @@ class Contacts(Sequence["Contact"]):
         _tuples("friction", self.friction, "str", "Softness")
         _tuples("centres", self.centres, "str", "tuple")
         _tuples("bonds", self.bonds, "Softness")
+        _tuples("rotors", self.rotors, "str", "float")
         _tuples("left_out", self.left_out, "str")
         object.__setattr__(self, "friction_ratio", positive("friction_ratio", self.friction_ratio))
         object.__setattr__(self, "tolerance", not_negative("tolerance of contacts", self.tolerance))

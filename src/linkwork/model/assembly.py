@@ -10,8 +10,9 @@ any tree, whether it is a chain, a star or a comb.
     hung      a whole path, by the joint of its first link, as seen by its parent
     gathered  two sets of branches of one link
 
-Loops (defined in ``model.loops``) are closed in the first part that has all their holds; loops with the world,
-in the whole: a branch fixed to the ground would have no finite inertia.
+Loops (defined in ``model.loops``) are closed in the first part that has all their holds. Loops with the world are
+closed on paths from the world, whose links and stretches respond with motions to forces; not in a part that is hung on
+another body, where a branch fixed to the ground would have no finite inertia.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class _Assembling:
         for number, (_, body) in enumerate(holds):
             self.held[body].append(number)
         self.loops = [loop for loop, _ in holds]
-        self.missing = _missing(holds)
+        self.on_bodies, self.grounded = _ends(holds)
         self.parts: list[Part] = []
         self.heights: list[int] = []
         self.has: list[dict[int, int]] = []  # for each part, the number of holds of each open loop
@@ -94,7 +95,7 @@ class _Assembling:
         self.whole: dict[int, int] = {}  # for the first link of each path, its part
         for body in reversed(range(count)):
             if body == 0 or self.heavy[parents[body]] != body:
-                self.whole[body] = self._path(body) if body else self._branches(0)
+                self.whole[body] = self._path(body, not parents[body]) if body else self._branches(0)
         last = self.parts[-1]
         self.parts[-1] = replace(last, closed=(*last.closed, *last.open))
         levels: list[list[Part]] = [[] for _ in range(max(self.heights, default=-1) + 1)]
@@ -103,7 +104,7 @@ class _Assembling:
                 levels[height].append(part)
         self.assembly = Assembly(levels, self.parts)
 
-    def _path(self, first: int) -> int:
+    def _path(self, first: int, on_world: bool) -> int:
         """The whole path that begins with a link, as seen by its parent."""
         path = [first]
         while self.heavy[path[-1]]:
@@ -116,10 +117,12 @@ class _Assembling:
             branches = self._branches(path[k])
             behind = k + 1 < len(path)
             below = () if branches < 0 else (branches,)
-            return self._part("link", path[k], below, behind, path[k + 1] if behind else 0, self.held[path[k]])
+            on, holds = path[k + 1] if behind else 0, self.held[path[k]]
+            return self._part("link", path[k], below, behind, on, holds, on_world)
 
         def joined(one: int, two: int, k: int) -> int:
-            return self._part("joined", self.parts[one].body, (one, two), self.parts[two].behind, path[k])
+            behind = self.parts[two].behind
+            return self._part("joined", self.parts[one].body, (one, two), behind, path[k], (), on_world)
 
         return self._part("hung", first, (_halved(weights, link, joined),), False)
 
@@ -135,12 +138,24 @@ class _Assembling:
         )
 
     def _part(
-        self, kind: str, body: int, parts: tuple[int, ...], behind: bool, on: int = 0, holds: Sequence[int] = ()
+        self,
+        kind: str,
+        body: int,
+        parts: tuple[int, ...],
+        behind: bool,
+        on: int = 0,
+        holds: Sequence[int] = (),
+        on_world: bool = False,
     ) -> int:
+        """A new part; ``on_world`` for a link or a stretch of a path from the world."""
         has = Counter(self.loops[hold] for hold in holds)
         for part in parts:
             has.update(self.has[part])
-        closed = tuple(loop for loop, number in has.items() if number == self.missing[loop])
+        closed = tuple(
+            loop
+            for loop, number in has.items()
+            if number == self.on_bodies[loop] and (on_world or loop not in self.grounded)
+        )
         index = len(self.parts)
         self.parts.append(Part(index, kind, body, parts, behind, on, tuple(holds), tuple(has), closed))
         height = 1 + max((self.heights[part] for part in parts), default=-1)
@@ -149,11 +164,10 @@ class _Assembling:
         return index
 
 
-def _missing(holds: Sequence[tuple[int, int]]) -> dict[int, int]:
-    """The number of holds of each loop on bodies, and one more for a loop with the world."""
+def _ends(holds: Sequence[tuple[int, int]]) -> tuple[Counter[int], set[int]]:
+    """The number of holds of each loop on bodies, and the loops with the world."""
     total, on_bodies = Counter(loop for loop, _ in holds), Counter(loop for loop, body in holds if body)
-    grounded = {loop for loop, body in holds if not body or total[loop] == 1}
-    return {loop: on_bodies[loop] + (loop in grounded) for loop in total}
+    return on_bodies, {loop for loop, body in holds if not body or total[loop] == 1}
 
 
 def _halved(weights: Sequence[int], leaf: Callable[[int], int], node: Callable[[int, int, int], int]) -> int:

@@ -47,6 +47,7 @@ def left_contacts(
         limits=of(joints, contacts.limits),
         friction=of(joints, contacts.friction),
         centres=of(frames, contacts.centres),
+        rotors=of(frames, contacts.rotors),
         reference=None if contacts.reference is None else _coordinates(model, contacts.reference, joints),
         bonds=bonds,
         medium=None if medium is None else replace(medium, boxes=of(frames, medium.boxes)),
@@ -75,7 +76,7 @@ def joined_contacts(parts: Sequence[tuple[str, Contacts]]) -> Contacts:
         medium = _joined_medium(name, part.medium, medium)
     rows: dict[str, Any] = {
         what: tuple(row for _, part in there for row in getattr(part, what))
-        for what in ("each", "limits", "friction", "centres", "left_out")
+        for what in ("each", "limits", "friction", "centres", "rotors", "left_out")
     }
     rows["left_out"] = tuple(dict.fromkeys(rows["left_out"]))
     return Contacts(**rows, **settings, medium=medium)
@@ -104,8 +105,7 @@ def check_contacts(model: Model) -> None:
     """Raise an error for contacts that do not fit their model."""
     contacts = model.contacts
     ends = [end for each in contacts for end in (each.frame, each.on)] + [frame for frame, _ in contacts.centres]
-    ends += [] if contacts.medium is None else [frame for frame, _, _ in contacts.medium.boxes]
-    for frame in dict.fromkeys(ends):
+    for frame in dict.fromkeys([*ends, *contacts.resisted]):
         model.frame(frame)
     for joint in dict.fromkeys([joint for joint, _, _ in contacts.limits] + [joint for joint, _ in contacts.friction]):
         model.joint_index(joint)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from typing import Any
 
@@ -25,38 +25,36 @@ from linkwork.model.placements import HERE, Placed, as_placement
 WORLD = "world"
 
 
+class _Lengths:
+    """A shape of positive lengths."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]  # a dataclass, like those that follow
+            what = f"the {each.name} of a {type(self).__name__.lower()}"
+            object.__setattr__(self, each.name, positive(what, getattr(self, each.name), "metres"))
+
+
 @dataclass(frozen=True)
-class Sphere:
+class Sphere(_Lengths):
     """A ball of a ``radius`` (m) about the origin of its frame."""
 
     radius: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", positive("the radius of a sphere", self.radius, "metres"))
-
 
 @dataclass(frozen=True)
-class Capsule:
+class Capsule(_Lengths):
     """A cylinder along z with hemispherical ends: its ``radius`` and ``half_length``, that of the cylinder (m)."""
 
     radius: float
     half_length: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", positive("the radius of a capsule", self.radius, "metres"))
-        object.__setattr__(self, "half_length", positive("the half_length of a capsule", self.half_length, "metres"))
-
 
 @dataclass(frozen=True)
-class Cylinder:
+class Cylinder(_Lengths):
     """A cylinder along z: its ``radius`` and ``half_length`` (m)."""
 
     radius: float
     half_length: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", positive("the radius of a cylinder", self.radius, "metres"))
-        object.__setattr__(self, "half_length", positive("the half_length of a cylinder", self.half_length, "metres"))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from linkwork.model.references import references, without_idle
 from linkwork.spatial import Transform, Vec3
 
 if TYPE_CHECKING:
-    from linkwork.model.constraints import Constraint
+    from linkwork.model.constraints import Coupling
     from linkwork.model.model import Body, Limits, Model, Point
 
 _SOLID = ("mass", "com", "inertia")
@@ -275,14 +275,14 @@ def _locked_at(model: Model, joints: Mapping[str, ArrayLike] | Collection[str], 
         given = {index: whole[slice_of(model, "q", index)].tolist() for index in indices}
     else:
         raise ArgumentError(f'joints must be a dict, as in {{"joint1": 0.5}}, or a list of names, not {shown(joints)}')
-    found = True
-    while found:  # couplings of couplings
-        found = False
-        for constraint in model.constraints:
-            for index, at in _tied(model, constraint, given):
-                given[index], found = at, True
-    for constraint in model.constraints:
-        _check_tied(model, constraint, given)
+    from linkwork.model.constraints import Coupling
+
+    ties = [each for each in model.constraints if isinstance(each, Coupling)]
+    for _ in ties:  # couplings of couplings
+        for tie in ties:
+            given |= _tied(model, tie, given)
+    for tie in ties:
+        _check_tied(model, tie, given)
     return given
 
 
@@ -296,37 +296,28 @@ def _warn_of_range(model: Model, given: Mapping[int, list[float]]) -> None:
             warn_caller(f"joint {body.joint_name!r} is locked at {where}")
 
 
-def _check_tied(model: Model, constraint: Constraint, given: Mapping[int, list[float]]) -> None:
+def _check_tied(model: Model, tie: Coupling, given: Mapping[int, list[float]]) -> None:
     """Raise an error for a coupling that locked joints contradict."""
-    from linkwork.model.constraints import Coupling
-
-    if not isinstance(constraint, Coupling):
-        return
-    a, b = (model.joint_index(name) for name in (constraint.joint_a, constraint.joint_b))
+    a, b = (model.joint_index(name) for name in tie.joint_names())
     if a not in given or b not in given:
         return
     (at,), (other,) = given[a], given[b]
-    wanted = constraint.ratio * other + constraint.offset
+    wanted = tie.ratio * other + tie.offset
     if abs(at - wanted) > _OFF * max(1.0, abs(wanted)):
-        one, two = repr(constraint.joint_a), repr(constraint.joint_b)
         raise ArgumentError(
-            f"joint {one} cannot be locked at {at:g} with joint {two} at {other:g}: a coupling of the model has it at "
-            f"{wanted:g} then; lock one of the two, and the other follows"
+            f"joint {tie.joint_a!r} cannot be locked at {at:g} with joint {tie.joint_b!r} at {other:g}: a coupling of "
+            f"the model has it at {wanted:g} then; lock one of the two, and the other follows"
         )
 
 
-def _tied(model: Model, constraint: Constraint, given: Mapping[int, list[float]]) -> list[tuple[int, list[float]]]:
+def _tied(model: Model, tie: Coupling, given: Mapping[int, list[float]]) -> dict[int, list[float]]:
     """The joint that a coupling ties to a locked one, if it is not locked itself."""
-    from linkwork.model.constraints import Coupling
-
-    if not isinstance(constraint, Coupling):
-        return []
-    a, b = (model.joint_index(name) for name in (constraint.joint_a, constraint.joint_b))
+    a, b = (model.joint_index(name) for name in tie.joint_names())
     if b in given and a not in given:
-        return [(a, [constraint.ratio * given[b][0] + constraint.offset])]
-    if a in given and b not in given and constraint.ratio:
-        return [(b, [(given[a][0] - constraint.offset) / constraint.ratio])]
-    return []
+        return {a: [tie.ratio * given[b][0] + tie.offset]}
+    if a in given and b not in given and tie.ratio:
+        return {b: [(given[a][0] - tie.offset) / tie.ratio]}
+    return {}
 
 
 def _one_state(model: Model, name: str, value: Any) -> list[float]:

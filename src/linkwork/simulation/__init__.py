@@ -6,9 +6,10 @@
     step_arguments, arguments   the arguments of all, checked in one place
     parts, laws, torques        driving forces: arrays, compiled laws, Python functions
     plant                       the mechanism with all forces and constraints: from a state to accelerations
-    stops, guarded_stops, coupled, resistance
-                                stops at limits and dry friction of joints
-    contact_steps               a step with contacts
+    stops, impulses, coupled, resistance
+                                stops at limits and dry friction of joints: the law of each, the search for their
+                                impulses, also of coupled joints, and its place in a step
+    contact_steps               the integrator of steps with contacts
     penetrations                shapes that overlap at the start
     integrators, tangent        on the configuration manifold, and near one of its points
     step                        all of these: one step, as a value and a text

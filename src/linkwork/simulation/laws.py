@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import Array, array
+from linkwork.batches import leading_axes
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape
 from linkwork.errors import ArgumentError, shown
@@ -99,11 +100,8 @@ def parameters_of(
     for k, ((key, shape), value) in enumerate(zip(own, values, strict=True)):
         called = f"{name}[{key!r}]"
         numbers = array(called, value, shape)
-        if numbers.ndim < len(shape) or numbers.shape[numbers.ndim - len(shape) :] != shape:
-            wanted = ", ".join(("...", *map(str, shape)))
-            raise ArgumentError(f"{called} must have shape ({wanted}), but has shape {numbers.shape}")
-        leading = numbers.shape[: numbers.ndim - len(shape)] or (1,)
-        found[f"{key_of}_{k:03}"] = (called, numbers.reshape((*leading, int(np.prod(shape)))), shape)
+        axes = leading_axes(called, numbers, shape) or (1,)
+        found[f"{key_of}_{k:03}"] = (called, numbers.reshape((*axes, int(np.prod(shape)))), shape)
     return found
 
 

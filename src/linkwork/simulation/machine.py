@@ -2,8 +2,8 @@
 
 The state that a step updates is q, v, the accelerations, driving forces and constraint wrenches there (these five are
 recorded), the forces of friction and stops over the step that begins there, and the step's number. A step that code
-cannot do, because constraints may be redundant or a few iterations do not determine which joints are held, gives NaN;
-it is then done in Python, as is every error.
+cannot do, because constraints may be redundant or the search for joints at stops does not end, gives NaN; it is then
+done in Python, as is every error.
 """
 
 from __future__ import annotations

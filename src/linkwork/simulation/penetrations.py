@@ -24,12 +24,12 @@ def warn_of_depth(model: Model, q: Any, contacts: Contacts) -> None:
     """Warn if shapes overlap deeply in the initial states (n, nq) of a motion."""
     if not len(contacts) or not len(q):
         return
-    kept = touching(model, contacts)
-    if kept.begun >= _LOOKS:
+    problem = touching(model, contacts)
+    if problem.begun >= _LOOKS:
         return
-    kept.begun += 1
-    with nullcontext() if kept.by_bodies else interpreted():  # the motion needs that code, too
-        _, distances = kept.points_law(q)
+    problem.begun += 1
+    with nullcontext() if problem.by_bodies else interpreted():  # the motion needs that code, too
+        _, distances = problem.points_law(q)
     sizes = np.array([_DEEP * _size(one.shape) for one in contacts for _ in range(one.points)])
     over = -distances / sizes
     state, point = (int(i) for i in np.unravel_index(int(over.argmax()), over.shape))

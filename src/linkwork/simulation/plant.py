@@ -69,7 +69,12 @@ class Plant:
     Semi-implicit Euler evaluates damping and smoothed friction at the end of the step: (M + dt D) a = τ - D v - ...,
     which is the same mechanism with armature dt D added, and costs no more.
 
+    A step begins with ``answer``, which finds the forces of friction and stops; these then act in all evaluations of
+    the step. An integrator that needs further ones calls the plant, which asks the source for driving forces.
+
     Attributes:
+        of: the step. dt: its length.
+        own: the varied parameters of the mechanism. source: (count, t, q, v) -> driving forces besides the parts.
         count: the number of the step.
         tau: the last driving forces. acting: the last joint forces.
         extra: joint forces (nv,) of friction and stops in this step.
@@ -112,11 +117,13 @@ class Plant:
         self.drag = self.dt * self.parts["damping"] if drags else None
 
     def __call__(self, t: float, q: Array, v: Array) -> Answer:
-        """Accelerations, driving forces and constraint wrenches at a time, in a state."""
+        """``driven`` by the forces of the source."""
         return self.driven(t, q, v, self.source(self.count, t, q, v))
 
     def driven(self, t: float, q: Array, v: Array, tau: Array | None) -> Answer:
-        """The same for given driving forces, besides those of the parts."""
+        """Accelerations, driving forces and constraint wrenches at a time, in a state, where ``tau`` drives besides the
+        parts, and the forces of friction and stops are those of this step so far.
+        """
         self.acting = forces = self.forces(q, v, tau)
         a, wrenches = self.accelerations(t, q, v, forces.joints, forces.rotors)
         return Answer(a, forces.drive, wrenches)
@@ -144,7 +151,9 @@ class Plant:
         return a, wrenches
 
     def answer(self, t: Any, q: Any, v: Any, tau: Any, before: Any = None) -> Answer:
-        """``driven``, with friction and stops; ``before`` are their forces in the previous step, if they are known."""
+        """``driven``, with the forces of friction and stops over the step that begins here; ``before`` are those of the
+        previous step, from which the search begins, or None.
+        """
         self.extra = None
         free, of, dt = self.driven(t, q, v, tau), self.of, self.dt
         if not of.joints:

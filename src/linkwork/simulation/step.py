@@ -82,8 +82,8 @@ class Step:
         """The mechanism with its contacts."""
         if self.contacts is None:
             return None
-        found: Touching = touching(self.model, self.contacts, True, self.rough, self.constraints)
-        return found
+        problem: Touching = touching(self.model, self.contacts, True, self.rough, self.constraints)
+        return problem
 
     @cached_property
     def together(self) -> Together | None:
@@ -141,13 +141,18 @@ class Step:
         return Plant(self, dt, parts, [inputs[name] for name in self.varied], **options)
 
     def driving(self, inputs: Mapping[str, Any]) -> Any:
-        """A source of driving forces: those of the law; None for none."""
+        """The source of a plant, (count, t, q, v) -> driving forces: those of the law, or None. Over traced numbers a
+        compiled law replays its program, which so becomes part of the step's.
+        """
         law, parameters = self.law, numbered("law", inputs)
         if law is None:
             return lambda count, t, q, v: None
-        known = law
-        text = subroutine(lambda *given: [known(*given)]) if self.several else lambda *given: [known(*given)]
-        return lambda count, t, q, v: text(t, q, v, *parameters)[0]
+
+        def text(*arguments: Any) -> list[Any]:
+            return [law(*arguments)]
+
+        function = subroutine(text) if self.several else text  # emitted once
+        return lambda count, t, q, v: function(t, q, v, *parameters)[0]
 
     def integrated(self, plant: Plant, t: Any, q: Any, v: Any, a: Any, dt: Any) -> tuple[Any, Any]:
         """The state dt later, within the position limits if these are applied."""
@@ -169,8 +174,11 @@ class Step:
         return answer.a, answer.tau, answer.wrenches
 
     def advance(self, q: Any, v: Any, sums: Any, dt: Any, **inputs: Any) -> tuple[Any, Any, Any]:
-        """The state after a step: q, v and ``sums``, the number of steps done, the cost, and the warm start of
-        contacts.
+        """The state after a step, in order: q, v, and ``sums``, which are the number of steps done, the cost so far,
+        and with contacts nv accelerations, where the search for their forces begins.
+
+        ``inputs`` are all other arguments of a step, by name: its parts, the varied parameters, and the parameters of
+        the law ("law_000", ...) and of the cost.
         """
         plant, answer = self._begun(q, v, sums, dt, inputs)
         t, total = sums[0] * dt, sums[1]

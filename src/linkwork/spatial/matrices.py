@@ -34,6 +34,11 @@ def minus(x: Row, y: Row) -> Column:
     return [a - b for a, b in zip(x, y, strict=True)]
 
 
+def plus_rows(A: Sequence[Row], B: Sequence[Row]) -> Matrix:
+    """A + B."""
+    return [plus(a, b) for a, b in zip(A, B, strict=True)]
+
+
 def negated(rows: Sequence[Row]) -> Matrix:
     """-A."""
     return [[-number for number in row] for row in rows]

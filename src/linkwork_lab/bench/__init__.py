@@ -8,6 +8,7 @@ subjects -> cases and states -> contestants (ours, and each peer's) -> checked, 
     chains, rollouts, threads, neighbours, first_call
                             measurements of their own: long chains, steps, threads, busy cores, the first call
     without                 what optimisations of generated code bring
+    workers                 processes that measure beside this one
     measurements, targets   all of them; ratios to be reached
     plot, report, pages     plots and tables
 """

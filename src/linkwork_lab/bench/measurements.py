@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from linkwork import SingularError, set_threads
 from linkwork.inside import cores
@@ -92,7 +92,7 @@ def measure(
         if settings.own_cache:
             subjects = [replace(subject, cache=os.path.join(folder, str(k))) for k, subject in enumerate(subjects)]
         first = [first_calls(subject, settings.first_rounds, say) for subject in subjects]
-        data |= _visits(subjects, available, settings, say)
+        data |= _visits(_Visit(subjects, available, settings, say))
     for calls, row in zip(first, data["models"], strict=True):
         row["first_call"] = calls
     data["memory"] = memory_of_chains(settings.memory) if settings.memory else None
@@ -100,19 +100,35 @@ def measure(
     return data
 
 
-def _visits(
-    subjects: Sequence[Subject], available: dict[str, Factory], settings: Settings, say: Callable[[str], None]
-) -> dict[str, Any]:
+class _Visit(NamedTuple):
+    """What is measured in a visit: by what peers, to what extent, and a function that is told of it."""
+
+    subjects: Sequence[Subject]
+    available: dict[str, Factory]
+    settings: Settings
+    say: Callable[[str], None]
+
+    def each(self, measured: Callable[[Subject], dict[str, Any]]) -> list[dict[str, Any]]:
+        """A row for each subject, measured with its own cache."""
+        rows = []
+        for subject in self.subjects:
+            with subject.own_cache():
+                rows.append(measured(subject))
+        return rows
+
+
+def _visits(all_of: _Visit) -> dict[str, Any]:
     """All times of calls, the best of several visits."""
-    best: dict[str, Any] = {}
-    for visit in range(settings.visits):
+    best, (_, _, settings, say) = dict[str, Any](), all_of
+    for number in range(settings.visits):
 
-        def tell(text: str, visit: int = visit) -> None:
-            say(f"{text} ({visit + 1} of {settings.visits})" if settings.visits > 1 else text)
+        def tell(text: str, number: int = number) -> None:
+            say(f"{text} ({number + 1} of {settings.visits})" if settings.visits > 1 else text)
 
-        now = replace(settings, rollout_memory=0, chain_peers=200) if visit else settings
-        again = {name: part(subjects, available, now, tell) for name, part in _PARTS.items()}
-        best = best_of(best, again) if visit else again
+        now = replace(settings, rollout_memory=0, chain_peers=200) if number else settings
+        visit = all_of._replace(settings=now, say=tell)
+        again = {name: part(visit) for name, part in _PARTS.items()}
+        best = best_of(best, again) if number else again
     return best
 
 
@@ -137,47 +153,34 @@ def best_of(one: Any, other: Any) -> Any:
     return best
 
 
-def _models(
-    subjects: Sequence[Subject], available: dict[str, Factory], settings: Settings, say: Callable[[str], None]
-) -> list[dict[str, Any]]:
-    return _each(subjects, lambda subject: _of_model(subject, available, settings, say))
-
-
-def _threads(
-    subjects: Sequence[Subject], _: dict[str, Factory], settings: Settings, say: Callable[[str], None]
-) -> list[dict[str, Any]]:
+def _threads(visit: _Visit) -> list[dict[str, Any]]:
+    settings = visit.settings
     extent = settings.threads, settings.rounds, settings.seconds
-    return _each(subjects if cores() > 1 else (), lambda subject: measure_threads(subject, *extent, say))
+    return visit.each(lambda subject: measure_threads(subject, *extent, visit.say)) if cores() > 1 else []
 
 
-def _rollouts(
-    subjects: Sequence[Subject], available: dict[str, Factory], settings: Settings, say: Callable[[str], None]
-) -> list[dict[str, Any]]:
+def _rollouts(visit: _Visit) -> list[dict[str, Any]]:
+    settings = visit.settings
+
     def rollout(subject: Subject) -> dict[str, Any]:
-        say(f"{subject.name}: rollout")
-        return measure_rollout(subject, available, settings.rounds, *settings.rollout, settings.rollout_memory)
+        visit.say(f"{subject.name}: rollout")
+        extent = settings.rounds, *settings.rollout, settings.rollout_memory
+        return measure_rollout(subject, visit.available, *extent)
 
-    return _each(subjects, rollout)
-
-
-def _each(subjects: Sequence[Subject], measured: Callable[[Subject], dict[str, Any]]) -> list[dict[str, Any]]:
-    """A row for each subject, measured with its own cache."""
-    rows = []
-    for subject in subjects:
-        with subject.own_cache():
-            rows.append(measured(subject))
-    return rows
+    return visit.each(rollout)
 
 
-def _chains(
-    _: Sequence[Subject], available: dict[str, Factory], settings: Settings, say: Callable[[str], None]
-) -> list[dict[str, Any]]:
-    rows = []
+def _chains(visit: _Visit) -> list[dict[str, Any]]:
+    rows, settings = [], visit.settings
     for n in settings.chains:
-        say(f"chain of {n}")
-        peers = available if n <= settings.chain_peers else {}
+        visit.say(f"chain of {n}")
+        peers = visit.available if n <= settings.chain_peers else {}
         rows.append(measure_chain(n, peers, settings.rounds, settings.seconds, settings.chain_batch))
     return rows
+
+
+def _models(visit: _Visit) -> list[dict[str, Any]]:
+    return visit.each(lambda subject: _of_model(subject, visit.available, visit.settings, visit.say))
 
 
 _PARTS = {"models": _models, "threads": _threads, "rollouts": _rollouts, "chains": _chains}

@@ -8,11 +8,10 @@ that a virtual machine may have to share with others.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 
 from linkwork import set_threads
@@ -20,51 +19,29 @@ from linkwork.inside import cores
 from linkwork_lab.bench.cases import CASES, Case, States
 from linkwork_lab.bench.contest import ours
 from linkwork_lab.bench.subjects import Subject
+from linkwork_lab.bench.workers import Worker, answer, receive, send, workers
 
 
-@contextmanager
-def neighbours(subject: Subject) -> Iterator[list[subprocess.Popen[str]]]:
+def neighbours(subject: Subject) -> AbstractContextManager[list[Worker]]:
     """Idle processes with the subject's model, one fewer than there are cores."""
-    command = [sys.executable, "-c", f"import {__name__} as there; there.main()", json.dumps(asdict(subject))]
-    with ExitStack() as stack:
-        found = []
-        for _ in range(cores() - 1):
-            found.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
-            stack.callback(_end, found[-1])
-        yield found
+    return workers(__name__, json.dumps(asdict(subject)), [{}] * (cores() - 1))
 
 
 @contextmanager
-def busy(processes: list[subprocess.Popen[str]], case: Case, states: int) -> Iterator[None]:
+def busy(processes: Sequence[Worker], case: Case, states: int) -> Iterator[None]:
     """A context in which each of them repeats this call, on one thread."""
-    for process in processes:
-        _tell(process, f"{states} {case.name}")
-    for process in processes:
-        _hear(process)
+    _tell_all(processes, f"{states} {case.name}")
     try:
         yield
     finally:
-        for process in processes:
-            _tell(process, "")
-        for process in processes:
-            _hear(process)
+        _tell_all(processes, "")
 
 
-def _tell(process: subprocess.Popen[str], line: str) -> None:
-    assert process.stdin is not None
-    process.stdin.write(line + "\n")
-    process.stdin.flush()
-
-
-def _hear(process: subprocess.Popen[str]) -> None:
-    assert process.stdout is not None
-    if not process.stdout.readline():
-        raise RuntimeError("a process that was to be busy beside the measurement has ended")
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    process.kill()
-    process.communicate()
+def _tell_all(processes: Sequence[Worker], line: str) -> None:
+    for process in processes:
+        send(process, line)
+    for process in processes:
+        receive(process)
 
 
 def main() -> None:
@@ -79,12 +56,7 @@ def main() -> None:
         mine.sample()
         stop = threading.Thread(target=sys.stdin.readline, daemon=True)
         stop.start()
-        _say("busy")
+        answer("busy")
         while stop.is_alive():
             mine.sample()
-        _say("idle")
-
-
-def _say(word: str) -> None:
-    sys.stdout.write(f"{word}\n")
-    sys.stdout.flush()
+        answer("idle")

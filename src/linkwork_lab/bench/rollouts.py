@@ -25,9 +25,9 @@ from linkwork import (
     simulate,
 )
 from linkwork_lab.bench.cases import STEP, States
-from linkwork_lab.bench.contest import Array, Contestant, UnavailableError, contest
+from linkwork_lab.bench.contest import Array, Contestant, contest
 from linkwork_lab.bench.machine import resident_memory
-from linkwork_lab.bench.peers import Factory
+from linkwork_lab.bench.peers import Factory, among
 from linkwork_lab.bench.subjects import Subject
 
 LONGER = 50
@@ -59,19 +59,15 @@ def measure_rollout(
     states = States.random(model, trajectories)
     tau = 0.1 * np.random.default_rng(1).normal(size=(trajectories, steps, model.nv))
     row: dict[str, Any] = {"name": subject.name, "nv": model.nv, "trajectories": trajectories, "steps": steps}
+    measured: dict[str, tuple[Contestant, dict[str, Contestant]]] = {"law": (_with_law(states, steps), {})}
     with _as_measured():
         for kind, every, kept in (("each", 1, slice(None)), ("last", steps, slice(-1, None))):
-            mine = _ours(states, tau, every)
-            rivals = _rivals(available, states, tau, partial(_kept, chosen=kept))
-            best, others = contest(mine, rivals, rounds, 0.0)
-            row[kind] = {"seconds": best, "peers": others}
-        best, _ = contest(_with_law(states, steps), {}, rounds, 0.0)
-        row["law"] = {"seconds": best, "peers": {}}
-        best, others = contest(*_mppi(states, tau, available), rounds, 0.0)
-        row["mppi"] = {"seconds": best, "peers": others}
+            measured[kind] = _ours(states, tau, every), _rivals(available, states, tau, partial(_kept, chosen=kept))
+        measured["mppi"] = _mppi(states, tau, available)
         for kind in ("semi_implicit_euler", "runge_kutta_4", "simulated_law"):
-            mine, rivals = _simulation(states.first(1), tau[0, 0], kind, available, LONGER * steps)
-            best, others = contest(mine, rivals, rounds, 0.0)
+            measured[kind] = _simulation(states.first(1), tau[0, 0], kind, available, LONGER * steps)
+        for kind, contestants in measured.items():
+            best, others = contest(*contestants, rounds, 0.0)
             row[kind] = {"seconds": best, "peers": others}
     row["memory"] = _growth(states.first(16), memory) if memory else None
     return row
@@ -162,16 +158,10 @@ def _simulation(
     def answer(raw: Any, _: int) -> Array:
         return np.concatenate([raw.q[-1], raw.v[-1]])
 
-    found = {}
-    for name, factory in available.items() if not by_law else ():
-        try:
-            peer: Any = factory(model)
-        except UnavailableError:
-            continue
-        rival = peer.simulation(states, tau, STEP, steps, integrator) if name == "mujoco" else None
-        if rival is not None:
-            found[name] = rival
-    return Contestant("lw.simulate", function, [()], steps, answer), found
+    rivals = (
+        {} if by_law else _peers(available, model, lambda peer: peer.simulation(states, tau, STEP, steps, integrator))
+    )
+    return Contestant("lw.simulate", function, [()], steps, answer), rivals
 
 
 def _kept(raw: Array, chosen: slice) -> Array:
@@ -182,16 +172,16 @@ def _rivals(
     available: dict[str, Factory], states: States, tau: Array, answer: Callable[[Array], Array]
 ) -> dict[str, Contestant]:
     """Libraries with a rollout function; ``answer`` takes its states (trajectories, steps, nq + nv)."""
-    found = {}
-    for name, factory in available.items():
-        try:
-            peer: Any = factory(states.model)
-        except UnavailableError:
-            continue
-        rival = peer.rollout(states, tau, STEP, answer) if name == "mujoco" else None
-        if rival is not None:
-            found[name] = rival
-    return found
+    return _peers(available, states.model, lambda peer: peer.rollout(states, tau, STEP, answer))
+
+
+def _peers(
+    available: dict[str, Factory], model: Model, made: Callable[[Any], Contestant | None]
+) -> dict[str, Contestant]:
+    """Those that can step this model."""
+    peers, _ = among(available, lambda _, factory: factory(model))
+    rivals = {name: made(peer) for name, peer in peers.items() if name == "mujoco"}
+    return {name: rival for name, rival in rivals.items() if rival is not None}
 
 
 def _growth(states: States, steps: int) -> dict[str, Any]:

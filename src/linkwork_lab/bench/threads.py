@@ -5,8 +5,7 @@ processes.
 from __future__ import annotations
 
 import gc
-import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,6 +15,7 @@ from linkwork_lab.bench.cases import CASES, Case, States
 from linkwork_lab.bench.contest import Contestant, contest, ours
 from linkwork_lab.bench.neighbours import busy, neighbours
 from linkwork_lab.bench.subjects import Subject
+from linkwork_lab.bench.workers import Worker
 
 FUNCTIONS = (CASES[0].name, "inverse_dynamics", "mass_matrix")
 _MOST_BYTES = 256 * 2**20
@@ -43,9 +43,7 @@ def measure_threads(
     return {"name": subject.name, "nv": model.nv, "threads": cores(), "rows": rows}
 
 
-def _row(
-    case: Case, states: States, rounds: int, seconds: float, processes: list[subprocess.Popen[str]]
-) -> dict[str, Any]:
+def _row(case: Case, states: States, rounds: int, seconds: float, processes: Sequence[Worker]) -> dict[str, Any]:
     one, every = (_on(count, case, states) for count in (1, cores()))
     best, others = contest(one, {"every": every}, rounds, seconds)
     every_row = others["every"]

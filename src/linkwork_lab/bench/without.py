@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,6 +19,7 @@ import linkwork as lw
 from linkwork_lab.bench.cases import CASES, Array, Case, States
 from linkwork_lab.bench.contest import Contestant, ours
 from linkwork_lab.bench.subjects import Subject
+from linkwork_lab.bench.workers import answer, receive, send, workers
 
 WITHOUT = "LINKWORK_WITHOUT"
 """The variable of the environment that names what is turned off."""
@@ -60,40 +59,20 @@ def compare(
     commas.
     """
     what = json.dumps([subject.source, subject.floating_base, list(functions), list(sizes)])
-    command = [sys.executable, "-m", "linkwork_lab.bench.without", what]
-    processes = [
-        subprocess.Popen(
-            command, env={**os.environ, WITHOUT: off}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        for off in ("", names)
-    ]
-    try:
+    with workers(__name__, what, [{WITHOUT: off} for off in ("", names)]) as processes:
         say(f"{subject.name}: code")
-        measured, _ = [json.loads(_answer(process)) for process in processes]
+        measured, _ = [json.loads(receive(process)) for process in processes]
         best = {(number, k): math.inf for number in range(len(measured)) for k in range(2)}
         for turn in range(rounds):
             for number, (name, _) in enumerate(measured):
                 say(f"{subject.name}: {name} ({turn + 1} of {rounds})")
                 for k in (0, 1) if turn % 2 else (1, 0):
-                    best[number, k] = min(best[number, k], float(_answer(processes[k], f"{number}\n")))
-    finally:
-        for process in processes:
-            process.kill()
-            process.communicate()
+                    send(processes[k], str(number))
+                    best[number, k] = min(best[number, k], float(receive(processes[k])))
     found: dict[str, dict[int, tuple[float, float]]] = {}
     for number, (name, size) in enumerate(measured):
         found.setdefault(name, {})[size] = best[number, 0], best[number, 1]
     return found
-
-
-def _answer(process: subprocess.Popen[str], request: str = "") -> str:
-    assert process.stdin is not None and process.stdout is not None
-    process.stdin.write(request)
-    process.stdin.flush()
-    line = process.stdout.readline()
-    if not line:
-        raise RuntimeError(f"a process that measures has ended with code {process.wait()}")
-    return line
 
 
 def print_comparison(
@@ -123,20 +102,12 @@ def _measurements(model: lw.Model, functions: Sequence[str], sizes: Sequence[int
     return found
 
 
-def _tell(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-def _main() -> None:
+def main() -> None:
+    """The main function of such a process: each line is the number of a measurement, which is then made."""
     source, floating, functions, sizes = json.loads(sys.argv[1])
     lw.set_threads(1)
     measurements = _measurements(Subject("", source, floating).model, functions, sizes)
-    _tell(json.dumps([(name, size) for name, size, _ in measurements]))
+    answer(json.dumps([(name, size) for name, size, _ in measurements]))
     for line in sys.stdin:
         contestant = measurements[int(line)][2]
-        _tell(str(min(contestant.sample() for _ in range(3))))
-
-
-if __name__ == "__main__":
-    _main()
+        answer(str(min(contestant.sample() for _ in range(3))))

@@ -9,6 +9,8 @@ In: a model, its contacts (``model.contacts``), a state. Out: accelerations and 
     masses                  effective inverse masses in the reference configuration
     collision, boxes        points, distances and normals
     meeting, kept           points of contacts, and the rows of those that touch
+    bonds, welds            the rows of constraints; the rotation of welds
+    joint_rows              the rows of limits and dry friction
     softness                each row's reference acceleration and regularisation
     drag                    of a medium
     costs, line             cost functions of rows, and their search along a line

@@ -23,15 +23,7 @@ from linkwork.compiled.kept_rows import KeptRows, Table
 from linkwork.compiled.repeating import repeat
 from linkwork.compiled.subroutine import subroutine
 from linkwork.dynamics.call import call
-from linkwork.dynamics.contact.costs import (
-    FrameGroup,
-    Holds,
-    as_cone,
-    as_side,
-    cone_response,
-    friction_cost,
-    side_cost,
-)
+from linkwork.dynamics.contact.costs import FrameGroup, Holds, as_cone, cone_response
 from linkwork.dynamics.contact.line import Line, listed
 from linkwork.dynamics.contact.newton import TINY, Direction, cheaper, with_contacts
 from linkwork.model.model import Frame, Model
@@ -46,10 +38,12 @@ _UPPER = [
     *((i, j) for i in range(3, 6) for j in range(i, 6)),
 ]
 """The numbers of a symmetric 6×6 matrix, in the order of ``ArticulatedInertia``."""
-_EXACT, _MOST = 1e-28, 400
-"""Conjugate gradients end where the squared norm of what is left is this fraction of that at the beginning, or after so
-many iterations: Newton's next iteration corrects what is left then.
+_EXACT, MOST_GRADIENTS = 1e-28, 4000
+"""Conjugate gradients end where the squared norm of what is left is this fraction of that at the beginning. What is not
+solved after so many iterations is NaN: neither Newton's method, which may end with this step, nor derivatives would
+notice.
 """
+BETWEEN = "the problem of the contact forces between bodies, or beside constraints,"
 
 
 class Mechanism(NamedTuple):
@@ -120,16 +114,8 @@ class Articulated(NamedTuple):
         """The joint forces of limits and dry friction, and the rotor inertias with their impedances."""
         tau: list[Scalar] = [0.0] * len(y)
         rotor: list[Scalar] = listed(self.mechanism.model.armature)
-        for limit in self.holds.limits:
-            s = limit.sign * y[limit.dof] - limit.wanted
-            h = where_less(s, 0.0, limit.D, 0.0)
-            tau[limit.dof] = tau[limit.dof] - limit.sign * (h * s)
-            rotor[limit.dof] = rotor[limit.dof] + h
-        for one in self.holds.frictions:
-            pull = one.D * (y[one.dof] - one.wanted)
-            held = where_less(one.most, pull, one.most, where_less(pull, -one.most, -one.most, pull))
-            tau[one.dof] = tau[one.dof] - held
-            rotor[one.dof] = rotor[one.dof] + where_less(one.most, absolute(pull), 0.0, one.D)
+        for dof, slope, h in self.holds.of_joints(y):
+            tau[dof], rotor[dof] = tau[dof] - slope, rotor[dof] + h
         return tau, rotor
 
     def of_ground(self, Y: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
@@ -202,7 +188,7 @@ class Articulated(NamedTuple):
             turn = new / where_less(0.0, listed(size)[0], listed(size)[0], TINY)
             way = [x + turn * y for x, y in zip(Z, way, strict=True)]
             own = [x + turn * y for x, y in zip(rest, own, strict=True)]
-            more = where_less(_EXACT * listed(first)[0], new, 1.0, 0.0)
+            more = where_less(absolute(_EXACT * listed(first)[0]), absolute(new), 1.0, 0.0)
             return [*map(array_of, (found, way, own, rest)), array_of([new])], more
 
         def solved(P: Any, q: Any, rotor: Any, K: Any, scalars: Any) -> list[Any]:
@@ -210,7 +196,8 @@ class Articulated(NamedTuple):
             D = moved(left, q, listed(rotor), listed(K))
             size = array_of([dot(left, D)])
             state = [array_of([0.0] * count), *map(array_of, (D, left, left)), size]
-            return repeat(iteration, state, [q, rotor, K, scalars, size], most=_MOST, may_stop=True)[:1]
+            given = [q, rotor, K, scalars, size]
+            return repeat(iteration, state, given, most=MOST_GRADIENTS, name=BETWEEN)[:1]
 
         given = [array_of(list(each)) for each in (P, rotor, K, self.holds.flat())]
         (found,) = subroutine(solved, symmetric=True)(given[0], q, *given[1:])
@@ -222,15 +209,7 @@ class Articulated(NamedTuple):
         nothing: list[Scalar] = [0.0] * len(y)
         costs: list[Scalar] = []
         for x, X, own in ((y, world, energy), (nothing, [0.0] * len(world), 0.0)):
-            cost = 0.5 * own
-            for limit in holds.limits:
-                cost = cost + side_cost(limit.sign * x[limit.dof] - limit.wanted, limit.D)
-            for one in holds.frictions:
-                cost = cost + friction_cost(x[one.dof] - one.wanted, one.D, one.most)
-            for bond in holds.bonds:
-                s = dot(bond.J, X) - bond.wanted
-                cost = cost + 0.5 * (bond.D * s * s)
-            costs.append(cost)
+            costs.append(holds.plus_cost(0.5 * own, x, X))
         points = [world, [0.0] * len(world)]
         costs = with_contacts(costs, holds.groups, points, holds.ratio)
         return cheaper([*y, *Y], [0.0] * len([*y, *Y]), costs)
@@ -243,14 +222,8 @@ Rows = Sequence[Sequence[Scalar]]
 
 def _response(group: FrameGroup, row: Sequence[Scalar], ratio: float, *inputs: Any) -> tuple[Rows, list[Scalar], Rows]:
     """J of a row, its forces, and the lower triangle of its impedance."""
-    (x,) = group.coordinates(row, *inputs)
-    if not group.friction:
-        side = as_side(row, group.n)
-        s = dot(side.J, x) - side.wanted
-        h = where_less(s, 0.0, side.D, 0.0)
-        return [side.J], [-(h * s)], [[h]]
-    own = as_cone(row, group.n, group.friction)
-    return own.J, *cone_response(own, [dot(each, x) - w for each, w in zip(own.J, own.wanted, strict=True)], ratio)
+    own, (x,) = as_cone(row, group.n, group.friction), group.coordinates(row, *inputs)
+    return own.J, *cone_response(own, own.off(x), ratio)
 
 
 def _stiff(group: FrameGroup, Y: Sequence[Scalar], ratio: float) -> tuple[FrameGroup, KeptRows]:

@@ -16,26 +16,25 @@ from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows, LookUp, Table
 from linkwork.dynamics.arguments import as_frames
 from linkwork.dynamics.contact.articulated import Articulated, Mechanism
+from linkwork.dynamics.contact.bonds import bond_rows
 from linkwork.dynamics.contact.boxes import Touch
 from linkwork.dynamics.contact.collision import tangents
-from linkwork.dynamics.contact.costs import Bond, FrameGroup, Friction, Holds, Limit, coefficients
-from linkwork.dynamics.contact.drag import drag
+from linkwork.dynamics.contact.costs import Bond, FrameGroup, Holds, coefficients
+from linkwork.dynamics.contact.drag import resistances
+from linkwork.dynamics.contact.joint_rows import hold_joints
 from linkwork.dynamics.contact.kept import HEAD
 from linkwork.dynamics.contact.meeting import Meetings
 from linkwork.dynamics.contact.newton import minimised
-from linkwork.dynamics.contact.softness import friction_row, impedance, limit_row, regularisation, spring
 from linkwork.dynamics.contact.text import AXES, Forces, Motion, Places, Text, Twist
 from linkwork.dynamics.dynamics import energy, forward_dynamics, inverse_dynamics
-from linkwork.dynamics.held import HeldBy, at_grips, rows_of
-from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian_drift
+from linkwork.dynamics.held import HeldBy
+from linkwork.dynamics.kinematics import frame_velocity
 from linkwork.engine.plans.task import moved
-from linkwork.model.constraints import Ball
 from linkwork.model.contacts import Contact
-from linkwork.spatial import Force, Mat3, Scalar, Transform, Vec3, sqrt
+from linkwork.spatial import Force, Mat3, Scalar, Transform, Vec3
 from linkwork.spatial import Motion as SpatialMotion
 from linkwork.spatial.elementary import varying_as
 from linkwork.spatial.matrices import dot
-from linkwork.spatial.small_matrices import skew
 
 if TYPE_CHECKING:
     from linkwork.dynamics.contact.law import Touching
@@ -115,15 +114,8 @@ class ByBodies(Text):
 
     def _rows(self, state: State, meetings: Meetings) -> Holds:
         """The rows of the problem, over the change of the free accelerations, and the motions of frames by it."""
-        speeds, place, rates = _flat(state.v), _flat(state.q), _flat(state.free)
-        masses = self.of.masses.dofs
         holds = Holds(self._groups(state, meetings), ratio=self.contacts.friction_ratio)
-        for dof, at, bounds, softness, margin in self.of.limited:
-            sign, wanted, D = limit_row(place[at], speeds[dof], bounds, softness, margin, masses[dof], meetings.dt)
-            holds.limits.append(Limit(dof, sign, wanted - sign * rates[dof], D))
-        for dof, softness, most in self.of.rough:
-            wanted, D = friction_row(speeds[dof], softness, masses[dof], meetings.dt)
-            holds.frictions.append(Friction(dof, wanted - rates[dof], D, most))
+        hold_joints(self.of, holds, state.q, state.v, state.free, meetings.dt)
         if self.of.held is not None:
             holds.bonds += self._frame_bonds(self.of.held, state, meetings.dt)
         return holds
@@ -156,67 +148,35 @@ class ByBodies(Text):
 
     def _frame_bonds(self, held: HeldBy, state: State, dt: Scalar | None) -> list[Bond]:
         """The rows of constraints, over the motions of frames."""
-        model, ends, q, v = self.model, held.ends, state.q, state.v
-        places, V = forward_kinematics(model, q, ends), frame_velocity(model, q, v, ends)
-        seen = at_grips(held, places, V, held.placements)
-        A = frame_velocity(model, q, state.rate, ends)
-        balls = any(isinstance(each, Ball) for each in held.constraints)
-        points = [frame_velocity(model, q, state.free, ends), *self._drifts(q, v, ends)] if balls else []
+        moved = [_flat(frame_velocity(self.model, state.q, x, held.ends)) for x in (state.v, state.rate, state.free)]
+        V, A, free = ([each[k : k + 6] for k in range(0, len(each), 6)] for each in moved)
         found = []
-        several = zip(held.constraints, held.grips, self.of.bonds, self.of.bond_masses, strict=True)
-        for constraint, grips, softness, masses in several:
-            if isinstance(constraint, Ball):
-                blocks, apart, drift = self._together(held, grips[0], places, points[1:])
-                rates = points[0]
-            else:
-                own = seen.of(grips)
-                blocks = rows_of(held, constraint.all_rows(model, own), grips, seen.X)
-                apart, drift, rates = constraint.all_errors(model, q, own), None, A
-            errors = numbers(apart).tolist()
-            b, k = spring(softness, dt)
-            d = impedance(softness, errors[0] if len(errors) == 1 else sqrt(dot(errors, errors)))
-            for r, (error, mass) in enumerate(zip(errors, masses, strict=False)):
+        for one in bond_rows(self.of, self.model, state.q, state.v, dt):
+            rates = A if one.drift is None else free
+            for r, (pull, D) in enumerate(zip(one.pulls, one.D, strict=True)):
                 J: list[Scalar] = [0.0] * (6 * len(self.over) + 6)
-                rate: Scalar = 0.0 if drift is None else numbers(drift).tolist()[r]
-                for end, block in blocks.items():
+                rate: Scalar = 0.0 if one.drift is None else numbers(one.drift).tolist()[r]
+                for end, block in one.blocks.items():
                     row = numbers(block)[r].tolist()
-                    rate = rate + dot(row, numbers(rates)[end].tolist()) + b * dot(row, numbers(V)[end].tolist())
+                    rate = rate + dot(row, rates[end]) + one.b * dot(row, V[end])
                     if end in self.held_frame:
                         first = 6 * self.held_frame[end]
                         J[first : first + 6] = row
-                found.append(Bond(J, -rate - k * d * error, regularisation(d, mass)))
+                found.append(Bond(J, -rate - pull, D))
         return found
-
-    def _drifts(self, q: Any, v: Any, ends: Sequence[Any]) -> list[Any]:
-        """J̇v and the velocities of frames, in world axes."""
-        aligned = "local_world_aligned"
-        drift = jacobian_drift(self.model, q, v, ends, reference=aligned).reshape(-1, 6)
-        return [drift, frame_velocity(self.model, q, v, ends, reference=aligned)]
-
-    def _together(self, held: HeldBy, grip: int, places: Any, rates: Sequence[Any]) -> tuple[dict[int, Any], Any, Any]:
-        """As ``ByJoints._points_together``, over the motions of the two frames."""
-        a, b, (drift, V) = held.a[grip], held.b[grip], rates
-        point = places[b] @ held.placements[grip][:, 3]
-        arm, nothing = point[:3] - places[b][:3, 3], np.zeros((3, 3))
-        turning = skew(V[b][3:])
-        there = drift[b][:3] + skew(drift[b][3:]) @ arm + turning @ (turning @ arm)
-        R, Rb = places[a][:3, :3], places[b][:3, :3]
-        blocks = {a: np.concatenate([R, nothing], axis=1), b: np.concatenate([-Rb, skew(arm) @ Rb], axis=1)}
-        return blocks, places[a][:3, 3] - point[:3], drift[a][:3] - there
 
     # Forces
 
     def _resistance(self, places: Places, V: Any) -> list[tuple[int, Vec3, Vec3]]:
-        """The drag of the medium on frames, in their axes."""
-        medium, found = self.contacts.medium, []
-        for frame, placement, box in () if medium is None else medium.boxes:
-            if frame in self.frame_of:
-                assert medium is not None
-                place, twist = places[frame] * placement, _twist(places[frame], _flat(V[self.frame_of[frame]]))
-                centre = place.translation
-                f, moment = drag(medium, box, place.rotation, twist.at(centre), twist.angular)
-                found.append((frame, f, moment + centre.cross(f)))
-        return [(self.frame_of[frame], *_in_axes(places[frame], *load)) for frame, *load in found]
+        """What resists the motion of frames, in their axes."""
+
+        def twist(frame: str) -> Twist:
+            still = Twist(Vec3.zero(), Vec3.zero())
+            return _twist(places[frame], _flat(V[self.frame_of[frame]])) if frame in self.frame_of else still
+
+        found = resistances(self.contacts, places, twist)
+        moving = [(frame, load) for frame, *load in found if frame in self.frame_of]
+        return [(self.frame_of[frame], *_in_axes(places[frame], *load)) for frame, load in moving]
 
     def _loads(self, f_ext: Any, wrenches: Sequence[tuple[int, Vec3, Vec3]]) -> Any:
         """The wrenches on all bodies, with more on frames, in their own axes."""

@@ -15,27 +15,25 @@ import numpy as np
 
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows
+from linkwork.dynamics.contact.bonds import bond_rows
 from linkwork.dynamics.contact.boxes import Touch
 from linkwork.dynamics.contact.collision import tangents
-from linkwork.dynamics.contact.costs import Bond, Friction, Group, Holds, Limit, coefficients
+from linkwork.dynamics.contact.costs import Bond, Group, Holds, coefficients
 from linkwork.dynamics.contact.dense import Dense
-from linkwork.dynamics.contact.drag import drag
+from linkwork.dynamics.contact.drag import resistances
 from linkwork.dynamics.contact.implicit import differentiable
+from linkwork.dynamics.contact.joint_rows import hold_joints
 from linkwork.dynamics.contact.kept import HEAD
 from linkwork.dynamics.contact.meeting import Meetings
 from linkwork.dynamics.contact.newton import minimised
-from linkwork.dynamics.contact.softness import friction_row, impedance, limit_row, regularisation, spring
 from linkwork.dynamics.contact.sparse import Matrix, solved
 from linkwork.dynamics.contact.text import AXES, Forces, Motion, Places, Text, Twist
 from linkwork.dynamics.dynamics import inverse_dynamics, mass_matrix, nonlinear_effects
-from linkwork.dynamics.held import HeldBy, at_grips, over_ends, rows_of
-from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian, jacobian_drift
-from linkwork.model.constraints import Ball
+from linkwork.dynamics.held import HeldBy, over_ends
+from linkwork.dynamics.kinematics import jacobian
 from linkwork.model.contacts import Contact
-from linkwork.model.medium import Medium
-from linkwork.spatial import Scalar, Vec3, sqrt, total
+from linkwork.spatial import Scalar, Vec3, total
 from linkwork.spatial.matrices import dot
-from linkwork.spatial.small_matrices import skew
 
 
 class ByJoints(Text):
@@ -55,8 +53,7 @@ class ByJoints(Text):
     def holds(self, q: Any, v: Any, places: Places, columns: Sequence[Twist], meetings: Meetings) -> Holds:
         """The rows of the problem: of touching points, joints and constraints."""
         dt = meetings.dt
-        speeds, place = numbers(v).tolist(), numbers(q).tolist()
-        dofs = self.of.masses.dofs
+        speeds = numbers(v).tolist()
         turning = self.turning(speeds)
         groups = []
         for number, (own, friction, members) in enumerate(self.of.groups):
@@ -65,58 +62,26 @@ class ByJoints(Text):
             rows = KeptRows(name, HEAD + max(1, coefficients(friction)) + len(own), points)
             self.keep(rows, members, lambda one, own=own: self._signs(one, own), places, q, meetings)  # type: ignore[misc]
             given = [*(x for k in own for x in columns[k].numbers()), *(x[k] for x in (speeds, turning) for k in own)]
-            text = partial(_cone, coefficients=coefficients(friction)) if friction else _side
+            text = partial(_in_joints, coefficients=coefficients(friction))
             width = (friction + 1) * (len(own) + 1) + 1 + coefficients(friction)
             groups.append(Group(own, friction, rows.mapped(f"{name} of joints", text, width, given)))
         holds = Holds(groups, ratio=self.contacts.friction_ratio)
-        for dof, at, bounds, softness, margin in self.of.limited:
-            row = limit_row(place[at], speeds[dof], bounds, softness, margin, dofs[dof], dt)
-            holds.limits.append(Limit(dof, *row))
-        for dof, softness, most in self.of.rough:
-            holds.frictions.append(Friction(dof, *friction_row(speeds[dof], softness, dofs[dof], dt), most))
+        hold_joints(self.of, holds, q, v, None, dt)
         if self.of.held is not None:
             holds.bonds += self._bonds(self.of.held, q, v, turning, dt)
         return holds
 
     def _bonds(self, held: HeldBy, q: Any, v: Any, turning: Sequence[Scalar], dt: Scalar | None) -> list[Bond]:
         """The rows of constraints."""
-        places, V = forward_kinematics(self.model, q, held.ends), frame_velocity(self.model, q, v, held.ends)
-        seen, J = at_grips(held, places, V, held.placements), jacobian(self.model, q, held.ends)
-        aligned = jacobian(self.model, q, held.ends, reference="local_world_aligned")
-        drifts = jacobian_drift(self.model, q, v, held.ends, reference="local_world_aligned").reshape(-1, 6)
-        rates = drifts, frame_velocity(self.model, q, v, held.ends, reference="local_world_aligned")
-        speeds, found = numbers(v).tolist(), []
-        several = zip(held.constraints, held.grips, self.of.bonds, self.of.bond_masses, strict=True)
-        for constraint, grips, softness, masses in several:
-            own = seen.of(grips)
-            if isinstance(constraint, Ball):
-                rows, apart, drift = self._points_together(held, grips[0], places, aligned, rates)
-            else:
-                rows = over_ends(held, rows_of(held, constraint.all_rows(self.model, own), grips, seen.X)) @ J
-                apart, drift = constraint.all_errors(self.model, q, own), rows @ array_of(list(turning))
-            errors = numbers(apart).tolist()
-            b, k = spring(softness, dt)
-            d = impedance(softness, errors[0] if len(errors) == 1 else sqrt(dot(errors, errors)))
-            each = zip(numbers(rows).tolist(), errors, numbers(drift).tolist(), masses, strict=False)
-            for row, error, rate, mass in each:
-                wanted = -(b * dot(row, speeds) + rate) - k * d * error
-                found.append(Bond(row, wanted, regularisation(d, mass)))
+        J, speeds, found = jacobian(self.model, q, held.ends), numbers(v).tolist(), []
+        for one in bond_rows(self.of, self.model, q, v, dt):
+            rows = over_ends(held, one.blocks) @ J
+            drift = rows @ array_of(list(turning)) if one.drift is None else one.drift
+            for row, rate, pull, D in zip(
+                numbers(rows).tolist(), numbers(drift).tolist(), one.pulls, one.D, strict=False
+            ):
+                found.append(Bond(row, -(one.b * dot(row, speeds) + rate) - pull, D))
         return found
-
-    def _points_together(
-        self, held: HeldBy, grip: int, places: Any, J: Any, rates: tuple[Any, Any]
-    ) -> tuple[Any, Any, Any]:
-        """Rows, errors and J̇v, in world axes, of two points that are held together; while they are apart, each moves
-        with its own body.
-        """
-        a, b = held.a[grip], held.b[grip]
-        point = places[b] @ held.placements[grip][:, 3]
-        arm = point[:3] - places[b][:3, 3]
-        moved = J[6 * b : 6 * b + 3] - skew(arm) @ J[6 * b + 3 : 6 * b + 6]
-        drift, V = rates
-        turning = skew(V[b][3:])
-        there = drift[b][:3] + skew(drift[b][3:]) @ arm + turning @ (turning @ arm)
-        return J[6 * a : 6 * a + 3] - moved, places[a][:3, 3] - point[:3], drift[a][:3] - there
 
     def _signs(self, one: Contact, dofs: Sequence[int]) -> list[float]:
         """For each degree of freedom: 1 if it moves the shape, -1 if it moves the other side, 0 if both or none."""
@@ -131,8 +96,7 @@ class ByJoints(Text):
         holds = self.holds(q, v, places, columns, meetings)
         M = self.matrix(q)
         force = numbers(tau - self._bias(q, v, f_ext)).tolist()
-        if self.contacts.medium is not None:
-            self._resist(force, self.contacts.medium, places, numbers(v).tolist(), columns)
+        self._resist(force, places, numbers(v).tolist(), columns)
         free = solved(M, force, self.sparsity)
         problem = Dense(M, force, holds, self.sparsity, dot(free, force))
         begin = free if start is None else problem.begun(numbers(start).tolist(), free)
@@ -159,15 +123,9 @@ class ByJoints(Text):
             return nonlinear_effects(self.model, q, v)
         return inverse_dynamics(self.model, q, v, np.zeros(self.model.nv), f_ext)
 
-    def _resist(
-        self, force: list[Scalar], medium: Medium, places: Places, v: Sequence[Scalar], columns: Sequence[Twist]
-    ) -> None:
-        """Add the joint forces of the medium's drag."""
-        for frame, placement, sides in medium.boxes:
-            place, twist = places[frame] * placement, self._twist(frame, columns, v)
-            centre = place.translation
-            f, moment = drag(medium, sides, place.rotation, twist.at(centre), twist.angular)
-            moment = moment + centre.cross(f)
+    def _resist(self, force: list[Scalar], places: Places, v: Sequence[Scalar], columns: Sequence[Twist]) -> None:
+        """Add the joint forces of what resists motion."""
+        for frame, f, moment in resistances(self.contacts, places, lambda frame: self._twist(frame, columns, v)):
             for dof in self.path(frame):
                 force[dof] = force[dof] + columns[dof].linear.dot(f) + columns[dof].angular.dot(moment)
 
@@ -198,37 +156,21 @@ class ByJoints(Text):
         return Twist(Vec3(*summed[:3]), Vec3(*summed[3:]))
 
 
-def _cone(row: Sequence[Scalar], given: Sequence[Scalar], coefficients: int) -> list[Scalar]:
+def _in_joints(row: Sequence[Scalar], given: Sequence[Scalar], coefficients: int) -> list[Scalar]:
     """A kept row in the joints; torsional friction adds the rotation about the normal, rolling friction those about the
     tangents.
     """
-    normal, signs, b = Vec3(*row[3:6]), row[HEAD + coefficients :], row[7]
-    directions = [normal, *tangents(normal)]
-    J, wanted = _in_joints([*row[: HEAD + 1], *signs], directions, given)
-    n = len(signs)
-    spins = [Vec3(*given[6 * k + 3 : 6 * k + 6]) for k in range(n)]
-    turns = [
-        [sign * axis.dot(spin) for sign, spin in zip(signs, spins, strict=True)]
-        for axis in directions[: AXES[coefficients]]
-    ]
-    held = [-(b * dot(each, given[6 * n : 7 * n])) for each in turns]
-    return [*(x for each in (*J, *turns) for x in each), *wanted, *held, row[8], *row[HEAD : HEAD + coefficients]]
-
-
-def _side(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-    """The same without friction."""
-    J, wanted = _in_joints(row, [Vec3(*row[3:6])], given)
-    return [*J[0], *wanted, row[8]]
-
-
-def _in_joints(
-    row: Sequence[Scalar], directions: Sequence[Vec3], given: Sequence[Scalar]
-) -> tuple[list[list[Scalar]], list[Scalar]]:
-    """J of a point's motion in some directions, and their reference accelerations."""
-    point, (push, b), signs = Vec3(*row[:3]), row[6:8], row[HEAD + 1 :]
-    n = len(signs)
-    moves = [Twist(Vec3(*given[6 * k : 6 * k + 3]), Vec3(*given[6 * k + 3 : 6 * k + 6])).at(point) for k in range(n)]
+    point, normal, (push, b), signs = Vec3(*row[:3]), Vec3(*row[3:6]), row[6:8], row[HEAD + max(1, coefficients) :]
+    n, directions = len(signs), [normal, *(tangents(normal) if coefficients else ())]
+    twists = [Twist(Vec3(*given[6 * k : 6 * k + 3]), Vec3(*given[6 * k + 3 : 6 * k + 6])) for k in range(n)]
+    moves = [twist.at(point) for twist in twists]
     J = [[sign * direction.dot(move) for sign, move in zip(signs, moves, strict=True)] for direction in directions]
     speeds, turning = given[6 * n : 7 * n], given[7 * n :]
     wanted = [-(b * dot(each, speeds) + dot(each, turning)) for each in J]
-    return J, [wanted[0] + push, *wanted[1:]]
+    turns = [
+        [sign * axis.dot(twist.angular) for sign, twist in zip(signs, twists, strict=True)]
+        for axis in directions[: AXES[coefficients]]
+    ]
+    held = [-(b * dot(each, speeds)) for each in turns]
+    flat = [x for each in (*J, *turns) for x in each]
+    return [*flat, wanted[0] + push, *wanted[1:], *held, row[8], *row[HEAD : HEAD + coefficients]]

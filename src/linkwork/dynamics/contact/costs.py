@@ -13,7 +13,7 @@ With s = J a - a_ref, the deviation from the reference acceleration, and D = 1/R
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,31 +23,27 @@ from linkwork.spatial.matrices import dot
 
 
 class Cone(NamedTuple):
-    """A contact with friction: rows (3, n) of J, normal first; reference accelerations; D of the normal; μ. Torsional
-    friction adds a row for the rotation about the normal, and its coefficient (m); rolling friction adds two rows about
-    the tangents, and their coefficient.
+    """A contact: rows (3, n) of J, normal first; reference accelerations; D of the normal; μ. Torsional friction adds a
+    row for the rotation about the normal, and its coefficient (m); rolling friction adds two rows about the tangents,
+    and their coefficient. Without friction there is one row, which only pushes, and no coefficient.
     """
 
     J: Sequence[Sequence[Scalar]]
     wanted: Sequence[Scalar]
     D: Scalar
-    friction: Scalar
+    friction: Scalar | None = None
     spin: Scalar | None = None
     roll: Scalar | None = None
 
     @property
     def frictions(self) -> list[Scalar]:
         """The coefficient of each friction row."""
-        turns = [self.spin, self.roll, self.roll]
-        return [self.friction, self.friction, *(each for each in turns if each is not None)]
+        every = [self.friction, self.friction, self.spin, self.roll, self.roll]
+        return [each for each in every if each is not None]
 
-
-class Side(NamedTuple):
-    """A unilateral row (n,): it only pushes."""
-
-    J: Sequence[Scalar]
-    wanted: Scalar
-    D: Scalar
+    def off(self, x: Sequence[Scalar]) -> list[Scalar]:
+        """J x less the reference accelerations."""
+        return [dot(each, x) - wanted for each, wanted in zip(self.J, self.wanted, strict=True)]
 
 
 class Limit(NamedTuple):
@@ -147,6 +143,28 @@ class Holds:
     bonds: list[Bond] = field(default_factory=list)
     ratio: float = 1.0
 
+    def of_joints(self, x: Sequence[Scalar]) -> Iterator[tuple[int, Scalar, Scalar]]:
+        """The slope and the curvature of the cost of each limit and dry friction, by the degree of freedom."""
+        for limit in self.limits:
+            s = limit.sign * x[limit.dof] - limit.wanted
+            h = where_less(s, 0.0, limit.D, 0.0)
+            yield limit.dof, limit.sign * (h * s), h
+        for one in self.frictions:
+            pull = one.D * (x[one.dof] - one.wanted)
+            slope = where_less(one.most, pull, one.most, where_less(pull, -one.most, -one.most, pull))
+            yield one.dof, slope, where_less(one.most, absolute(pull), 0.0, one.D)
+
+    def plus_cost(self, cost: Scalar, x: Sequence[Scalar], X: Sequence[Scalar]) -> Scalar:
+        """A cost with that of all rows but contacts' added; bonds are over X."""
+        for limit in self.limits:
+            cost = cost + side_cost(limit.sign * x[limit.dof] - limit.wanted, limit.D)
+        for one in self.frictions:
+            cost = cost + friction_cost(x[one.dof] - one.wanted, one.D, one.most)
+        for bond in self.bonds:
+            s = dot(bond.J, X) - bond.wanted
+            cost = cost + 0.5 * (bond.D * s * s)
+        return cost
+
     def flat(self) -> list[Scalar]:
         """The scalars of limits, frictions and bonds, in order."""
         found: list[Scalar] = []
@@ -174,13 +192,12 @@ def as_cone(row: Sequence[Scalar], n: int, friction: int) -> Cone:
     return Cone([row[k * n : k * n + n] for k in range(m)], row[m * n : end], *several)
 
 
-def as_side(row: Sequence[Scalar], n: int) -> Side:
-    return Side(row[:n], row[n], row[n + 1])
-
-
 def cone_response(cone: Cone, s: Sequence[Scalar], ratio: float) -> tuple[list[Scalar], list[list[Scalar]]]:
     """The forces of a cone, and the lower triangle of the Hessian of its cost."""
     mu, D, zero, each = cone.friction, cone.D, 0.0, cone.frictions
+    if mu is None:
+        stiff = where_less(s[0], 0.0, D, 0.0)
+        return [-(stiff * s[0])], [[stiff]]
     inner = mu * ratio**-0.5  # μ where friction has the same impedance as the normal direction
     N, U = s[0] * inner, [x * own for x, own in zip(s[1:], each, strict=True)]
     T = sqrt(dot(U, U))
@@ -213,12 +230,14 @@ def cone_response(cone: Cone, s: Sequence[Scalar], ratio: float) -> tuple[list[S
 def cone_hardness(cone: Cone, ratio: float) -> list[Scalar]:
     """D of each row."""
     tangential = cone.D * ratio
-    parts = [each / cone.friction for each in cone.frictions[2:]]
+    parts = [each / cone.frictions[0] for each in cone.frictions[2:]]
     return [cone.D, tangential, tangential, *(tangential * (part * part) for part in parts)]
 
 
 def cone_cost(cone: Cone, s: Sequence[Scalar], ratio: float) -> Scalar:
     """The cost of a cone."""
+    if cone.friction is None:
+        return side_cost(s[0], cone.D)
     inner = cone.friction * ratio**-0.5
     N, U = s[0] * inner, [x * own for x, own in zip(s[1:], cone.frictions, strict=True)]
     T = sqrt(dot(U, U))

@@ -7,20 +7,11 @@ from typing import Any, NamedTuple
 
 from linkwork.compiled.arrays import array_of
 from linkwork.compiled.subroutine import subroutine
-from linkwork.dynamics.contact.costs import (
-    FrameGroup,
-    Group,
-    Holds,
-    as_cone,
-    as_side,
-    cone_response,
-    friction_cost,
-    side_cost,
-)
+from linkwork.dynamics.contact.costs import FrameGroup, Group, Holds, as_cone, cone_response
 from linkwork.dynamics.contact.line import Line, listed
 from linkwork.dynamics.contact.newton import TINY, Direction, cheaper, with_contacts
 from linkwork.dynamics.contact.sparse import Matrix, Sparsity, solved, times
-from linkwork.spatial import Scalar, absolute, where_less
+from linkwork.spatial import Scalar, absolute
 from linkwork.spatial.matrices import dot
 
 
@@ -77,18 +68,8 @@ class Dense(NamedTuple):
         inertial, holds = times(self.M, a, self.sparsity), self.holds
         g = [x - y for x, y in zip(inertial, self.force, strict=True)]
         H = dict(self.M)
-        for limit in holds.limits:
-            i = limit.dof
-            s = limit.sign * a[i] - limit.wanted
-            h = where_less(s, 0.0, limit.D, 0.0)
-            g[i] = g[i] + limit.sign * (h * s)
-            H[i, i] = H[i, i] + h
-        for one in holds.frictions:
-            i = one.dof
-            pull = one.D * (a[i] - one.wanted)
-            g[i] = g[i] + where_less(one.most, pull, one.most, where_less(pull, -one.most, -one.most, pull))
-            H[i, i] = H[i, i] + where_less(one.most, absolute(pull), 0.0, one.D)
-
+        for i, slope, h in holds.of_joints(a):
+            g[i], H[i, i] = g[i] + slope, H[i, i] + h
         for bond in holds.bonds:
             dofs = [i for i, x in enumerate(bond.J) if not (isinstance(x, float) and x == 0.0)]
             pull = bond.D * (dot(bond.J, a) - bond.wanted)
@@ -109,14 +90,7 @@ class Dense(NamedTuple):
         costs, holds = [], self.holds
         for x in (start, free):
             cost = 0.5 * dot(x, times(self.M, x, self.sparsity)) - dot(x, self.force)
-            for limit in holds.limits:
-                cost = cost + side_cost(limit.sign * x[limit.dof] - limit.wanted, limit.D)
-            for one in holds.frictions:
-                cost = cost + friction_cost(x[one.dof] - one.wanted, one.D, one.most)
-            for bond in holds.bonds:
-                s = dot(bond.J, x) - bond.wanted
-                cost = cost + 0.5 * (bond.D * s * s)
-            costs.append(cost)
+            costs.append(holds.plus_cost(cost, x, x))
         costs = with_contacts(costs, holds.groups, [start, free], holds.ratio)
         return cheaper(start, free, costs, -0.5 * dot(free, self.force))
 
@@ -132,18 +106,11 @@ def _with_group(
     assert isinstance(group, Group)
     dofs = group.dofs
 
-    def cone(state: Sequence[Scalar], row: Sequence[Scalar], *inputs: Any) -> list[Scalar]:
+    def text(state: Sequence[Scalar], row: Sequence[Scalar], *inputs: Any) -> list[Scalar]:
         own, (x,) = as_cone(row, group.n, group.friction), group.coordinates(row, *inputs)
-        s = [dot(each, x) - wanted for each, wanted in zip(own.J, own.wanted, strict=True)]
-        return _with_rows(state, dofs, own.J, *cone_response(own, s, ratio), places)
+        return _with_rows(state, dofs, own.J, *cone_response(own, own.off(x), ratio), places)
 
-    def side(state: Sequence[Scalar], row: Sequence[Scalar], *inputs: Any) -> list[Scalar]:
-        own, (x,) = as_side(row, group.n), group.coordinates(row, *inputs)
-        s = dot(own.J, x) - own.wanted
-        h = where_less(s, 0.0, own.D, 0.0)
-        return _with_rows(state, dofs, [own.J], [-(h * s)], [[h]], places)
-
-    return group.rows.fold(cone if group.friction else side, state, *group.inputs(a))
+    return group.rows.fold(text, state, *group.inputs(a))
 
 
 def _with_rows(

@@ -1,11 +1,36 @@
-"""The drag of a medium on a moving box (``Medium`` has the equations), over any scalars."""
+"""What resists the motion of frames, over any scalars: the drag of a medium on boxes (``Medium`` has the equations),
+and rotors of free bodies.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from math import pi
+from typing import TYPE_CHECKING
 
+from linkwork.model.all_contacts import Contacts
 from linkwork.model.medium import Medium
-from linkwork.spatial import Mat3, Scalar, Vec3, absolute
+from linkwork.spatial import Mat3, Scalar, Transform, Vec3, absolute
+
+if TYPE_CHECKING:
+    from linkwork.dynamics.contact.text import Twist
+
+
+def resistances(
+    contacts: Contacts, places: Mapping[str, Transform], twist: Callable[[str], Twist]
+) -> Iterator[tuple[str, Vec3, Vec3]]:
+    """Frames, and the force and the moment about the world's origin that act on each."""
+    medium = contacts.medium
+    for frame, placement, sides in () if medium is None else medium.boxes:
+        assert medium is not None
+        place, motion = places[frame] * placement, twist(frame)
+        centre = place.translation
+        f, moment = drag(medium, sides, place.rotation, motion.at(centre), motion.angular)
+        yield frame, f, moment + centre.cross(f)
+    for frame, inertia in contacts.rotors:
+        centre, motion = places[frame].translation, twist(frame)
+        f = motion.angular.cross(motion.at(centre)) * -inertia
+        yield frame, f, centre.cross(f)
 
 
 def drag(

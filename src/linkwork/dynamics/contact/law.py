@@ -1,11 +1,12 @@
-"""A model with contacts: the state-independent part, and the compiled functions."""
+"""A model with contacts: the state-independent part, its text, and the compiled functions.
+
+A traced step takes the ``text``, so that the contacts become part of it; a step in Python calls the ``step_law``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from linkwork.compiled.arrays import array_of
 from linkwork.compiled.compiled_function import CompiledFunction
@@ -13,6 +14,7 @@ from linkwork.compiled.law import law
 from linkwork.dynamics.arguments import check_model
 from linkwork.dynamics.contact.by_bodies import ByBodies
 from linkwork.dynamics.contact.by_joints import ByJoints
+from linkwork.dynamics.contact.joint_rows import friction_rows, limit_rows
 from linkwork.dynamics.contact.masses import InverseMasses, reference_configuration
 from linkwork.dynamics.contact.sparse import Sparsity
 from linkwork.dynamics.contact.text import Text
@@ -55,35 +57,35 @@ class Touching:
         self.held = held_by(model, constraints) if constraints else None
         own = len(contacts.bonds) == len(constraints) and constraints == model.constraints
         self.bonds = contacts.bonds if own else (Softness(),) * len(constraints)
-        in_medium = () if contacts.medium is None else [frame for frame, _, _ in contacts.medium.boxes]
-        self.ends = tuple(dict.fromkeys((*(end for one in contacts for end in (one.frame, one.on)), *in_medium)))
+        met = (end for one in contacts for end in (one.frame, one.on))
+        self.ends = tuple(dict.fromkeys((*met, *contacts.resisted)))
         for one in contacts:
-            if self.body_of(one.frame) == self.body_of(one.on):
-                raise ArgumentError(
-                    f"the contact of {one.frame!r} is with {one.on!r}, which is on the same body; they never move apart"
-                )
-            if not self._moves(one.frame) and not self._moves(one.on):
-                raise ArgumentError(f"the contact of {one.frame!r} is with {one.on!r}, and no joint moves either")
+            if self._carrier(one.frame) == self._carrier(one.on):
+                raise ArgumentError(f"the contact of {one.frame!r} is with {one.on!r}, and no joint moves them apart")
         self.points = sum(one.points for one in contacts)
         self.begun = 0
         """The number of motions that were checked for deep initial penetration."""
         self._laws: dict[Any, CompiledFunction] = {}
-        self.limited = _limit_rows(model, contacts) if limits else []
-        self.rough = _friction_rows(model, contacts) if friction else []
+        self.limited = limit_rows(model, contacts) if limits else []
+        self.rough = friction_rows(model, contacts) if friction else []
 
     def body_of(self, frame: str) -> int:
         return 0 if frame == WORLD else self.model.frame(frame).body
 
     def _moves(self, frame: str) -> bool:
         """Whether any joint moves a frame."""
-        return self._moving[self.body_of(frame)]
+        return self._carrier(frame) > 0
+
+    def _carrier(self, frame: str) -> int:
+        """The last body on the path to a frame whose joint moves; 0 if none does."""
+        return self._carriers[self.body_of(frame)]
 
     @cached_property
-    def _moving(self) -> list[bool]:
-        """Whether any joint moves the world, and each body."""
-        found = [False]
-        for body in self.model.bodies:
-            found.append(found[body.parent] or body.joint.nv > 0)
+    def _carriers(self) -> list[int]:
+        """That of the world, and of each body."""
+        found = [0]
+        for number, body in enumerate(self.model.bodies, 1):
+            found.append(number if body.joint.nv else found[body.parent])
         return found
 
     def fixed_place(self, frame: str) -> Transform:
@@ -107,12 +109,12 @@ class Touching:
         """Contacts whose rows are kept together: the degrees of freedom that move them, and the number of friction rows
         of each. One group for each limb with the ground, and one for all contacts between bodies.
         """
-        moved = {one: tuple(sorted({*self.path(one.frame)} ^ {*self.path(one.on)})) for one in self.contacts}
-        limbs = {dofs for one, dofs in moved.items() if not self._pair(one)}
+        moved = [(one, tuple(sorted({*self.path(one.frame)} ^ {*self.path(one.on)}))) for one in self.contacts]
+        limbs = {dofs for one, dofs in moved if not self._pair(one)}
         longest = [dofs for dofs in limbs if not any(set(dofs) < set(other) for other in limbs)]
-        paired = tuple(sorted({dof for one, dofs in moved.items() if self._pair(one) for dof in dofs}))
+        paired = tuple(sorted({dof for one, dofs in moved if self._pair(one) for dof in dofs}))
         found: dict[tuple[tuple[int, ...], int], list[Contact]] = {}
-        for one, dofs in moved.items():
+        for one, dofs in moved:
             own = paired if self._pair(one) else min(each for each in longest if set(dofs) <= set(each))
             found.setdefault((own, one.friction_rows), []).append(one)
         return [(own, friction, members) for (own, friction), members in found.items()]
@@ -283,31 +285,3 @@ def touching(
             more = f" and {len(listed.left_out) - 5} more" if len(listed.left_out) > 5 else ""
             warn_caller(f"contacts of model {model.name!r} leave out {'; '.join(listed.left_out[:5])}{more}")
     return found
-
-
-def _limit_rows(model: Model, contacts: Contacts) -> list[tuple[int, int, list[tuple[float, float]], Softness, float]]:
-    """The rows of joints' limits: the degree of freedom, the index in q, the sides with their signs, and how soft; both
-    sides in one row if at most one of them can be violated.
-    """
-    soft = {name: (softness, margin) for name, softness, margin in contacts.limits}
-    rows = []
-    for body, v, q in zip(model.bodies, model.v_start, model.q_start, strict=False):
-        softness, margin = soft.get(body.joint_name, (Softness(), 0.0))
-        for k in range(body.joint.nv if body.joint.nq == body.joint.nv else 0):
-            low, high = float(body.limits.lower[k]), float(body.limits.upper[k])
-            bounds = [(sign, limit) for sign, limit in ((1.0, low), (-1.0, high)) if np.isfinite(limit)]
-            apart = low + margin < high - margin
-            for sides in [bounds] if bounds and apart else [[bound] for bound in bounds]:
-                rows.append((v + k, q + k, sides, softness, margin))
-    return rows
-
-
-def _friction_rows(model: Model, contacts: Contacts) -> list[tuple[int, Softness, float]]:
-    """The rows of joints' dry friction: the degree of freedom, how soft, and the largest friction."""
-    soft = dict(contacts.friction)
-    return [
-        (start + k, soft.get(body.joint_name, Softness()), float(friction))
-        for body, start in zip(model.bodies, model.v_start, strict=False)
-        for k, friction in enumerate(body.limits.friction)
-        if friction
-    ]

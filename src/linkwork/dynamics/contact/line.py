@@ -8,16 +8,7 @@ from typing import Any
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows
 from linkwork.compiled.repeating import repeat
-from linkwork.dynamics.contact.costs import (
-    Cone,
-    FrameGroup,
-    Group,
-    Holds,
-    as_cone,
-    as_side,
-    coefficients,
-    cone_response,
-)
+from linkwork.dynamics.contact.costs import Cone, FrameGroup, Group, Holds, as_cone, coefficients, cone_response
 from linkwork.spatial import Scalar, absolute, sqrt, where_less
 from linkwork.spatial.matrices import dot
 
@@ -95,33 +86,27 @@ class Line:
             else:
                 state = plus_friction(state, step, s, w, D, self.holds.frictions[k - limits].most)
 
-        def cone(state: Sequence[Scalar], row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-            m = len(row) // 3 + 1  # 8 numbers for 3 rows, 11 for 4, 16 for 6
-            own = Cone((), (), *row[2 * m :])
-            return plus_cone(state, given[0], row[:m], row[m : 2 * m], own, self.holds.ratio)
-
-        def side(state: Sequence[Scalar], row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-            return plus_side(state, given[0], *row)
-
         for group, rows in zip(self.holds.groups, self.rows, strict=True):
-            state = rows.fold(cone if group.friction else side, state, [step])
+            m = group.friction + 1
+
+            def text(
+                state: Sequence[Scalar], row: Sequence[Scalar], given: Sequence[Scalar], m: int = m
+            ) -> list[Scalar]:
+                own = Cone((), (), *row[2 * m :])
+                return plus_cone(state, given[0], row[:m], row[m : 2 * m], own, self.holds.ratio)
+
+            state = rows.fold(text, state, [step])
         first, second, other = state
         return first, second, other
 
 
 def _along(group: Group | FrameGroup, x: Sequence[Scalar], p: Sequence[Scalar]) -> KeptRows:
-    """For a cone s, its derivatives along p, D and each μ; for a side s, its derivative and D."""
+    """For each contact s, its derivatives along p, D and each μ."""
 
-    def cone(row: Sequence[Scalar], *inputs: Any) -> list[Scalar]:
+    def text(row: Sequence[Scalar], *inputs: Any) -> list[Scalar]:
         own, (x, p) = as_cone(row, group.n, group.friction), group.coordinates(row, *inputs)
-        s = [dot(each, x) - wanted for each, wanted in zip(own.J, own.wanted, strict=True)]
-        return [*s, *(dot(each, p) for each in own.J), *(x for x in own[2:] if x is not None)]
+        return [*own.off(x), *(dot(each, p) for each in own.J), *(x for x in own[2:] if x is not None)]
 
-    def side(row: Sequence[Scalar], *inputs: Any) -> list[Scalar]:
-        own, (x, p) = as_side(row, group.n), group.coordinates(row, *inputs)
-        return [dot(own.J, x) - own.wanted, dot(own.J, p), own.D]
-
-    text = cone if group.friction else side
     width = 2 * (group.friction + 1) + 1 + coefficients(group.friction)
     return group.rows.mapped(f"{group.rows.rows.name} along a line", text, width, *group.inputs(x, p))
 
@@ -186,6 +171,8 @@ def _side_of(x: Scalar, most: float) -> Scalar:
 
 def _zone(cone: Cone, s: Sequence[Scalar], ratio: float) -> Scalar:
     """-1 for a sticking cone, 0 for a sliding one, 1 for an open one."""
+    if cone.friction is None:
+        return where_less(s[0], 0.0, -1.0, 1.0)
     inner = cone.friction * ratio**-0.5
     N, U = s[0] * inner, [x * own for x, own in zip(s[1:], cone.frictions, strict=True)]
     T = sqrt(dot(U, U))

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple, Protocol
 
 from linkwork.compiled.arrays import array_of
 from linkwork.compiled.repeating import repeat
-from linkwork.dynamics.contact.costs import FrameGroup, Group, as_cone, as_side, cone_cost, side_cost
+from linkwork.dynamics.contact.costs import FrameGroup, Group, as_cone, cone_cost
 from linkwork.dynamics.contact.line import SMOOTH, Line, listed
-from linkwork.spatial import Scalar, where_less
-from linkwork.spatial.matrices import dot
+from linkwork.spatial import Scalar, absolute, where_less
 
 MOST_ITERATIONS = 1000
 PROBLEM = "the problem of the contact forces"
@@ -85,8 +84,9 @@ def minimised(problem: Problem, start: Sequence[Scalar], enough: float = 0.0) ->
         else:
             exact = where_less(fall, SHORT * size, exact, 0.0)
         last = where_less(0.5, small + exact, 1.0, 0.0)
-        step = where_less(0.5, last, 1.0, step)
-        return [array_of([*(a + step * b for a, b in zip(x, p, strict=True)), fall])], where_less(0.5, last, 0.0, 1.0)
+        step = where_less(absolute(fall), math.inf, where_less(0.5, last, 1.0, step), math.nan)
+        more = where_less(absolute(fall), math.inf, where_less(0.5, last, 0.0, 1.0), 0.0)
+        return [array_of([*(a + step * b for a, b in zip(x, p, strict=True)), fall])], more
 
     (found,) = repeat(iteration, [array_of([*start, 0.0])], problem.data(), most=MOST_ITERATIONS, name=PROBLEM)
     return listed(found)[:-1]
@@ -99,23 +99,14 @@ def with_contacts(
     costs = list(costs)
     for group in groups:
 
-        def cone(
+        def text(
             state: Sequence[Scalar], row: Sequence[Scalar], *inputs: Any, group: Group | FrameGroup = group
         ) -> list[Scalar]:
             own = as_cone(row, group.n, group.friction)
-            found = [
-                [dot(each, x) - w for each, w in zip(own.J, own.wanted, strict=True)]
-                for x in group.coordinates(row, *inputs)
-            ]
+            found = [own.off(x) for x in group.coordinates(row, *inputs)]
             return [cost + cone_cost(own, s, ratio) for cost, s in zip(state, found, strict=True)]
 
-        def side(
-            state: Sequence[Scalar], row: Sequence[Scalar], *inputs: Any, group: Group | FrameGroup = group
-        ) -> list[Scalar]:
-            own, places = as_side(row, group.n), group.coordinates(row, *inputs)
-            return [cost + side_cost(dot(own.J, x) - own.wanted, own.D) for cost, x in zip(state, places, strict=True)]
-
-        costs = group.rows.fold(cone if group.friction else side, costs, *group.inputs(*points))
+        costs = group.rows.fold(text, costs, *group.inputs(*points))
     return costs
 
 

@@ -49,8 +49,7 @@ def contact_dynamics(
     friction of joints are rows of the same problem. Newton's method with a line search solves it to rounding.
 
     Args:
-        model: the mechanism; for more than 50 bodies, only contacts with objects fixed in the world are supported, and
-            no constraints.
+        model: the mechanism, of any number of bodies.
         q: configuration (..., nq).
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m, springs and viscous damping included.

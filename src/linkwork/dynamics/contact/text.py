@@ -211,10 +211,7 @@ def _pushing(softness: Softness, ratio: float, given: Any) -> list[Any]:
     s[0] = s[0] + k * d * depth
     axes = directions[: AXES[len(mu)]]
     s += [axis.dot(lacking.angular) for axis in axes]
-    if mu:
-        sizes, _ = cone_response(Cone((), (), D, *mu), s, ratio)
-    else:
-        sizes = [where_less(s[0], 0.0, -(D * s[0]), 0.0)]
+    sizes, _ = cone_response(Cone((), (), D, *mu), s, ratio)
     parts = [direction * size for direction, size in zip(directions, sizes, strict=False)]
     force = [total(xs) for xs in zip(*(part.numbers() for part in parts), strict=True)]
     turning = [axis * size for axis, size in zip(axes, sizes[3:], strict=True)]

@@ -120,7 +120,11 @@ class Object:
         sizes = self.sections["size"][symbols["section"][inside]]
         ends = np.minimum(symbols["value"][inside], 2**63) + np.minimum(symbols["size"][inside], 2**63 - 1)
         _require(((symbols["section"][inside] == 0) | (ends <= sizes)).all())
-        return symbols, self._name(self.sections["link"][which], symbols["name"])
+        names = self._name(self.sections["link"][which], symbols["name"])
+        foreign = [k for k in range(1, len(symbols)) if symbols["section"][k] == 0]
+        _require(len(symbols) and not symbols[:1].tobytes().strip(b"\0"))
+        _require(all(names[k] and symbols["info"][k] >> 4 for k in foreign))
+        return symbols, names
 
     def _relocations(self, which: int) -> Any:
         section, found = self.sections[which], self.part(which, _RELOCATION)

@@ -4,10 +4,11 @@ Comes in: a program of intermediate code, and its interface: how many numbers a 
 Goes out: the text of an LLVM module with a kernel and the functions that call it.
 
     writer, bitwise, call_frame     lines of LLVM IR; the bits of values; the arguments of code, by name
-    arithmetic, carrying            over the lanes of a vector; values carried by loops, in registers
+    arithmetic                      over the lanes of a vector
+    loops, carrying                 over bodies; values handed on in registers
     kernel, row_kernel, columns     a program for a tile; with rows as results; for one column of matrices
-    repeating, kept_rows, calling, sparing
-                                    in a kernel: texts repeated, rows kept, code called, shorter variants
+    repeating, kept_rows, fold_kernel, calling, sparing
+                                    in a kernel: texts repeated, rows kept and folded, code called, shorter variants
     packing, refilled, streaming    a batch: tiles; lanes that take the next state; large results past the caches
     spinning, mailbox               threads: waiting, jobs
     time_loop                       a step repeated

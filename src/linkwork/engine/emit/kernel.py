@@ -16,13 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from linkwork.engine import optimisations
 from linkwork.engine.emit.arithmetic import Arithmetic
 from linkwork.engine.emit.bitwise import each
 from linkwork.engine.emit.call_frame import Interface, listed, parameters
 from linkwork.engine.emit.calling import call
-from linkwork.engine.emit.carrying import Registers, carried
 from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
+from linkwork.engine.emit.loops import walk
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
 from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat, tables_with
 from linkwork.engine.emit.sparing import Spared, calls_of, choice, symbols
@@ -254,6 +253,8 @@ class Kernel(Arithmetic):
             self.let(f"getelementptr i8, ptr %v{before}, i64 0", f"%v{n}")
         self.left.add(n)
         self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.given_at(values[what.state :])}, ptr {self.rows_at})")
+        from linkwork.engine.emit.fold_kernel import FoldKernel  # which is a kernel, too
+
         program = FoldKernel(what, self.lanes, f"{symbol}.program", self.kept_inside)
         self.inner += [program.text(), fold_rows(symbol, what, self.kept)]
 
@@ -322,57 +323,7 @@ class Kernel(Arithmetic):
         self.store(self.value(x), self.element(address, self.lanes), kind, self.align)
 
     def emit_loop(self, loop: Loop) -> None:
-        tag, counter = self.block("L"), f"%v{loop.counter}"
-        first, last = (bound if isinstance(bound, int) else f"%{bound}" for bound in (loop.first, loop.last))
-        last = f"%v{loop.stop}" if loop.walk == "up" and loop.stop is not None else last
-        start = str(last if loop.walk == "down" else first) if loop.start is None else f"%v{loop.start}"
-        before, registers = self.label, self.carried(loop, tag)
-        self.jump(f"{tag}.head")
-        self.begin(f"{tag}.head")
-        self.let(f"phi i64 [ {start}, %{before} ], [ %{tag}.next, %{tag}.latch ]", counter)
-        registers.begin(before)
-        if loop.walk == "climb":
-            more = self.compare("ne", counter, "0" if loop.stop is None else f"%v{loop.stop}")
-        elif loop.start is not None and loop.stop is not None:
-            more = self.compare("slt", counter, f"%v{loop.stop}")
-        else:
-            more = self.compare("sge", counter, first) if loop.walk == "down" else self.compare("sle", counter, last)
-        self.branch(more, f"{tag}.body", f"{tag}.done")
-        self.begin(f"{tag}.body")
-        self.cases(loop, tag, registers)
-        self.begin(f"{tag}.latch")
-        registers.end()
-        if loop.successor is not None:
-            self.load(self.integer(loop.successor), "i64", name=f"%{tag}.next")
-        else:
-            self.let(f"add i64 {counter}, {-1 if loop.walk == 'down' else 1}", f"%{tag}.next")
-        self.jump(f"{tag}.head")
-        self.begin(f"{tag}.done")
-
-    def cases(self, loop: Loop, tag: str, registers: Registers) -> None:
-        """The block of an iteration, or one of several."""
-        self.handed |= registers.loads
-        if loop.kind is None:
-            number, block = loop.cases[0]
-            self.instructions(block)
-            registers.leave(number)
-            self.jump(f"{tag}.latch")
-            return
-        kind = self.load(self.element(loop.kind, 1), "i64")
-        labels = {kind: kind for kind, _ in loop.cases} | loop.same
-        targets = " ".join(f"i64 {kind}, label %{tag}.case{first}" for kind, first in labels.items())
-        registers.leave(None)
-        self.do(f"switch i64 {kind}, label %{tag}.latch [ {targets} ]")
-        for number, block in loop.cases:
-            self.begin(f"{tag}.case{number}")
-            self.instructions(block)
-            registers.leave(number)
-            self.jump(f"{tag}.latch")
-
-    def carried(self, loop: Loop, tag: str) -> Registers:
-        """The loop-carried registers of a loop: only for one state; several lanes have none to spare."""
-        alone = self.lanes == 1 and optimisations.on("carrying")
-        return Registers(self, carried(self.program, loop) if alone else None, tag)
+        walk(self, loop)
 
 
 _EMITTED: dict[str, Callable[[Kernel, int, tuple[Any, ...], Any], object]] = {
@@ -391,49 +342,3 @@ _EMITTED: dict[str, Callable[[Kernel, int, tuple[Any, ...], Any], object]] = {
     **dict.fromkeys(("call", *WITHIN), Kernel.inside),
 }
 """What is written for an instruction with a number, operands and a detail, if that is no arithmetic."""
-
-
-class FoldKernel(Kernel):
-    """Writes the program of a fold, which updates the state in place, for the lanes that have the row."""
-
-    def __init__(self, what: Fold, lanes: int, symbol: str, kept: KeptRows | None) -> None:
-        super().__init__(what.program, Interface((what.state, what.given, what.rows.width), ()), lanes, symbol, kept)
-        program = what.program
-        loads = [n for n in program.root.order if program.operations[n] == "load"]
-        self.before = {program.details[n].offset: n for n in loads if program.details[n].array == "argument0"}
-        self.loaded: set[int] = set()
-        self.mask = ""
-
-    def body(self) -> None:
-        flag = self.load(self.at("%argument2", -self.lanes), self.type, self.align)
-        self.mask = self.let(f"fcmp ogt {self.type} {flag}, {constant(0.5, self.lanes)}")
-        super().body()
-
-    def emit_load(self, n: int, address: Address) -> None:
-        if n not in self.loaded:
-            self.loaded.add(n)
-            super().emit_load(n, address)
-
-    def emit_store(self, x: Operand, address: Address) -> None:
-        old = self.before.get(address.offset)
-        if old is not None and type(x) is int and x == old:
-            return
-        target = Address("argument0", address.offset)
-        if old is None:
-            before = self.load(self.element(target, self.lanes), self.type, self.align)
-        else:
-            self.emit_load(old, target)  # before it is overwritten
-            before = f"%v{old}"
-        chosen = f"select {each('i1', self.lanes)} {self.mask}, {self.type} {self.value(x)}, {self.type} {before}"
-        self.store(self.let(chosen), self.element(target, self.lanes), self.type, self.align)
-
-    def scatter(self, row: Operand, x: Operand, cell: Cell) -> None:
-        value = self.value(x)
-        for k, place in enumerate(self.cells(row, cell._replace(array="argument0"))):
-            own, here = value, self.mask
-            if self.lanes > 1:
-                own = self.let(f"extractelement {self.type} {value}, i32 {k}")
-                here = self.let(f"extractelement {each('i1', self.lanes)} {self.mask}, i32 {k}")
-            before = self.load(place)
-            added = self.let(f"fadd double {before}, {own}")
-            self.store(self.either(here, "double", added, before), place)

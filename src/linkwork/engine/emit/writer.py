@@ -329,7 +329,7 @@ def past(lanes: int = 8) -> str:
         larger = w.let(f"fcmp ogt {kind} {square}, {most}")
         return w.let(f"or {bits if width > 1 else 'i1'} {found}, {larger}")
 
-    limit = w.vector(["%most"] * lanes)
+    limit = "%most" if lanes == 1 else w.vector(["%most"] * lanes)
     whole = w.let(f"and i64 %count, {-lanes}")
     with w.loop(0, whole, lanes, [(bits, "zeroinitializer")]) as many:
         many.carry(look(many.counter, many.carried[0], lanes))

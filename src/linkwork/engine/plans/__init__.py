@@ -1,8 +1,9 @@
 """What is to be computed, and in which form.
 
-Comes in: a task (an algorithm for a model) and the requested form. Goes out: a plan with one way to run it:
-interpreted, specialised (code for one model), or with loops (code for all models of the same joint kinds; one state of
-a long chain over lanes and threads). ``planner`` is the one place that decides which, by the ``costs``.
+Comes in: a task (an algorithm for a model, or a program traced from a text over arrays, such as a time step) and the
+requested form. Goes out: a plan with one way to run it: interpreted, straight-line code (which may call code with
+loops), or with loops (code for all models of the same joint kinds; one state of a long chain over lanes and threads).
+``planner`` is the one place that decides which, by the ``costs``.
 
     task, callee            what to compute; the same, called by other code
     costs                   every number by which a form is chosen

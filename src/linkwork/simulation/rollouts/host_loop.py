@@ -47,8 +47,8 @@ class HostLoop:
         for first in range(0, job.steps if len(job) else 0, self.hold):
             steps = min(self.hold, job.steps - first)
             fine = self._say(first, state)
-            given = job.parts["tau"][:, min(first, job.parts["tau"].shape[1] - 1)] if "tau" in job.parts else 0.0
-            now = (self.tau + given)[:, None, :]
+            more = job.parts["tau"][:, min(first, job.parts["tau"].shape[1] - 1)] if "tau" in job.parts else 0.0
+            now = (self.tau + more)[:, None, :]
             driven = replace(job, parts={**job.parts, "tau": now})
             self.kept[:, -(-first // job.every) :] = now
             said, q, v = fine, state[0].copy(), state[1].copy()
@@ -76,9 +76,9 @@ class HostLoop:
         if not said:
             time = (self.job.before + first) * self.dt
             return first + 1, None, f"what policy(t, q, v) returns at t = {time:.6g} s is not finite"
-        found = one.buffers()
-        one.run(found, 1)
-        step, joint, reason = explained(one, found, *cut_off(found)[0])
+        into = one.buffers()
+        one.run(into, 1)
+        step, joint, reason = explained(one, into, *cut_off(into)[0])
         return first + step, joint, reason
 
     def _say(self, first: int, state: Sequence[Array]) -> Any:

@@ -38,8 +38,8 @@ class Job:
         engine: the form in which it runs.
         shapes: of the parameters of a law and a cost, for one step.
         before: the number of steps already done.
-        known: the plan of the last step, with the arguments and step that it is for, if there is one; jobs that
-            are made of each other share it, in this process.
+        known: the plan of the last step, if there is one, with the arguments, the step and the form that it is for;
+            jobs made from each other share it, in this process.
     """
 
     step: Step
@@ -83,18 +83,18 @@ class Job:
     def apart_from(self, into: Sequence[Array]) -> Job:
         """The same job, with copies of the arrays that share memory with ``into``."""
 
-        def kept(array: Array) -> Array:
+        def apart(array: Array) -> Array:
             return array.copy() if any(np.may_share_memory(array, other) for other in into) else array
 
-        parts = {name: kept(array) for name, array in self.parts.items()}
-        return replace(self, q=kept(self.q), v=kept(self.v), parts=parts)
+        parts = {name: apart(array) for name, array in self.parts.items()}
+        return replace(self, q=apart(self.q), v=apart(self.v), parts=parts)
 
     def buffers(self) -> list[Array]:
         """Arrays for the records of q and v, and for the cost of each trajectory."""
         count = records(self.steps, self.every)
         shapes = [(len(self), count, size) for size in (self.model.nq, self.model.nv)]
-        kept = f"{count:,} records of {len(self):,} trajectories"
-        return [*allocated(kept, shapes, self.every), np.zeros(len(self))]
+        what = f"{count:,} records of {len(self):,} trajectories"
+        return [*allocated(what, shapes, self.every), np.zeros(len(self))]
 
     def run(self, into: Sequence[Array], threads: int) -> int:
         """Run the time loop here; returns its status: 1 if an argument is non-finite, plus 2 if a record is, or 0."""
@@ -104,10 +104,12 @@ class Job:
         return self.go(state, into, 0, self.steps, threads)
 
     def begin(self, into: Sequence[Array]) -> list[Array]:
-        """The arrays of the state, which the time loop updates; the initial state is recorded."""
-        *kept, cost = into
+        """The arrays of the state, which the time loop updates: q, v, and the sums of ``Step.advance`` if the step has
+        more than parts. The initial state is recorded.
+        """
+        *records_of, cost = into
         state = [np.array(array, order="C") for array in (self.q, self.v)]
-        for array, start in zip(kept, state, strict=True):
+        for array, start in zip(records_of, state, strict=True):
             array[:, 0] = start
         cost[...] = 0.0
         if not plain(self.step):
@@ -117,14 +119,14 @@ class Job:
         return state
 
     def go(self, state: Sequence[Array], into: Sequence[Array], first: int, steps: int, threads: int) -> int:
-        """Advance ``steps`` steps from step ``first``; returns the status of the time loop."""
-        given = []
+        """Advance the state by ``steps`` steps, from step ``first`` on; returns the status of the time loop."""
+        inputs = []
         for name in self._names:
             part = self.parts[name]
-            given.append(part if part.shape[1] == 1 else part[:, first : first + steps])
+            inputs.append(part if part.shape[1] == 1 else part[:, first : first + steps])
         try:
             status = run_over_time(
-                self.step_plan, state, given, into[:RECORDED], steps, self.every, threads, first, self.steps
+                self.step_plan, state, inputs, into[:RECORDED], steps, self.every, threads, first, self.steps
             )
         except (ZeroDivisionError, OverflowError, TracingError) as error:
             if isinstance(error, TracingError) and not isinstance(error.__cause__, ArithmeticError):
@@ -152,10 +154,11 @@ class Job:
 
     @property
     def step_plan(self) -> Plan:
+        """The plan of the step over time: that of an algorithm if it has parts alone, and otherwise traced."""
         engine = current_form() if self.engine == "auto" else self.engine  # a worker may not support machine code
         names = self._names
-        for known, step, form, plan in self.known:
-            if step is self.step and form == engine and known == names:
+        for arguments, step, form, plan in self.known:
+            if step is self.step and form == engine and arguments == names:
                 return plan
         if plain(self.step):
             plan = function(self.algorithm, self.model, form=engine, over_time=True)
@@ -173,12 +176,12 @@ class Job:
 
 def compute(job: Job) -> tuple[Any, ...]:
     """Run a job in one thread, as a worker does: records and costs, and the status of the time loop."""
-    job = replace(job, step=replace(job.step, model=_known(job.model)))
+    job = replace(job, step=replace(job.step, model=_first_equal(job.model)))
     into = job.buffers()
     return *into, job.run(into, 1)
 
 
 @lru_cache(maxsize=4)
-def _known(model: Model) -> Model:
+def _first_equal(model: Model) -> Model:
     """The first of equal models, with which compiled code is kept."""
     return model

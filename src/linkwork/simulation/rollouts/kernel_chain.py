@@ -22,10 +22,11 @@ import numpy as np
 from linkwork.algorithms import STEP_PARTS, linearising, step_forces
 from linkwork.compiled.tracing import Shape
 from linkwork.dynamics.constrained_derivatives import is_chained, moving_numbers, over_columns, rows_held
+from linkwork.dynamics.constrained_state import ConstrainedState
 from linkwork.dynamics.constraint_solvers import TracedSolver
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import HeldBy, held_by, loads_of
-from linkwork.dynamics.held_derivatives import around_constraints, seen_frames, sizes_of
+from linkwork.dynamics.held_derivatives import around_constraints
 from linkwork.dynamics.operational import force_responses, operational_inertia_inverse
 from linkwork.dynamics.traced import traced_call
 from linkwork.engine.plans import Plan, Task, TracedTask, plan_for
@@ -94,12 +95,12 @@ def _around(held: HeldBy, arguments: Mapping[str, Shape]) -> CompiledFunction:
         parts = [q, v, dt, *(given[name] for name, _ in algorithm.arguments[3:])]
         driving, rotors, _ = traced_call(algorithm, model, parts, (), ())
         rotored = with_rotors(model, flat(rotors))
-        sizes = sizes_of(held, q, v, driving, f_ext, placements, settings, solver, rotored)
-        known = seen_frames(held, q, v, placements, settings)
+        state = ConstrainedState(held, solver, placements, settings, q, v, driving, f_ext)
+        sizes, known = state.magnitudes(rotored), state.constraint_rows()
         loads = loads_of(held, known.C, sizes, f_ext)
         a = forward_dynamics(rotored, q, v, driving, loads)
         R, mobility = force_responses(rotored, q, held.ends), operational_inertia_inverse(rotored, q, held.ends)
-        around, along = around_constraints(held, q, v, a, sizes, placements, settings, known, R, mobility, solver)
+        around, along = around_constraints(state, a, sizes, known, R, mobility)
         _, E = moved(model, flat(q), flat(dt * (v + dt * a)))
         c = np.concatenate([along.c_q, along.c_v - around.K / dt], axis=-1)
         forces = np.concatenate([along.forces_q, 0.0 * along.forces_q], axis=-1)

@@ -10,12 +10,12 @@ import numpy as np
 from linkwork.algorithms import STEP_PARTS, step_forces
 from linkwork.compiled.arrays import array_of, traced
 from linkwork.compiled.tracing import Shape, trace
-from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.constrained_state import ConstrainedState
 from linkwork.dynamics.constraint_solvers import TracedSolver
 from linkwork.dynamics.derivatives import forward_dynamics_derivatives
 from linkwork.dynamics.dynamics import forward_dynamics
-from linkwork.dynamics.held import HeldBy, held_by
-from linkwork.dynamics.held_derivatives import Responses, derivatives_of, pulls_of, sizes_of
+from linkwork.dynamics.held import held_by
+from linkwork.dynamics.held_derivatives import Responses, derivatives_of, pulls_of
 from linkwork.dynamics.traced import traced_call
 from linkwork.engine.trace.differentiate import pushed
 from linkwork.model.model import Model
@@ -64,10 +64,9 @@ def parts_of(step: Step, shapes: Mapping[str, Shape]) -> Callable[..., StepParts
         driving, f_ext, rotored = array_of(f), given.get("f_ext"), with_rotors(model, r)
         sizes, a = traced(np.zeros(0).astype(object)), None
         if step.constraints:
-            held, settings = _held(step)
-            solver = TracedSolver(held.name, 0.0)
-            sizes = sizes_of(held, q, v, driving, f_ext, held.placements, settings, solver, rotored)
-            pulls = pulls_of(held, q, v, sizes, f_ext, held.placements)
+            state = _state(step, q, v, driving, f_ext)
+            sizes = state.magnitudes(rotored)
+            pulls = pulls_of(state, sizes)
             a = forward_dynamics(rotored, q, v, driving + pulls.forces, pulls.loads)
         else:
             a = forward_dynamics(rotored, q, v, driving, f_ext)
@@ -76,10 +75,11 @@ def parts_of(step: Step, shapes: Mapping[str, Shape]) -> Callable[..., StepParts
     return text
 
 
-def _held(step: Step) -> tuple[HeldBy, Array]:
-    """The constraints of a step, and the coefficients of their stabilisation."""
+def _state(step: Step, *values: Any) -> ConstrainedState:
+    """q, v, joint forces and external forces under the constraints of a step."""
     held = held_by(step.model, step.constraints)
-    return held, held.settings(step.stabilisation, 0.0)
+    settings = held.settings(step.stabilisation, 0.0)
+    return ConstrainedState(held, TracedSolver(held.name, 0.0), held.placements, settings, *values)
 
 
 def by_recursion(step: Step, shapes: Mapping[str, Shape]) -> Callable[..., tuple[Any, Any]]:
@@ -106,9 +106,7 @@ def _responses(step: Step, q: Any, v: Any, f_ext: Any, parts: StepParts, respons
     if not step.constraints:
         _, a_q, a_v, inverse = responses(parts.forces, f_ext)
         return a_q, a_v, inverse
-    held, settings = _held(step)
-    solver = TracedSolver(held.name, 0.0)
-    found = derivatives_of(held, q, v, parts.forces, f_ext, parts.sizes, held.placements, settings, solver, responses)
+    found = derivatives_of(_state(step, q, v, parts.forces, f_ext), parts.sizes, responses)
     return found.da_dq, found.da_dv, found.da_dtau
 
 

@@ -40,7 +40,14 @@ as_parameters = LateFunction("linkwork.dynamics.varied:as_parameters")
 
 
 class Request(NamedTuple):
-    """A job, the leading axes of its trajectories, and the arrays given by the user, by the names of the arguments."""
+    """The arguments of a rollout, checked.
+
+    Attributes:
+        job: what is to be computed, all trajectories along one axis.
+        batch: the leading axes that the user's arrays have.
+        parts: the user's arrays that are parts of a step (``STEP_PARTS``), by name.
+        others: the parameters of a law and a cost, by their names in messages.
+    """
 
     job: Job
     batch: tuple[int, ...]
@@ -60,8 +67,9 @@ def request_of(
     joint_limits: Any, contacts: Any, friction: Any, friction_law: Any, integrator: Any, springs: Any,
     effort_limits: Any, data: Mapping[str, ArrayLike | None], driven: bool, **others: Any,
 ) -> Request:  # fmt: skip
-    """The job for the arguments of ``lw.rollout``. ``dt`` and ``every`` are already checked, ``data`` are parameters of
-    the mechanism, ``driven`` says whether a policy adds driving forces, and ``others`` are parts of a step.
+    """The request of ``lw.rollout``, or ``lw.linearise``. ``dt`` and ``every`` are already checked, ``data`` are
+    parameters of the mechanism, ``driven`` says whether a policy adds driving forces, and ``others`` are parts of a
+    step.
     """
     choice("integrator", integrator, INTEGRATORS[:2])
     step, friction = step_of(
@@ -73,7 +81,7 @@ def request_of(
     varied = as_parameters(model, present) if present else {}
     if varied:
         step = replace(step, varied=tuple(varied))
-    own = {
+    inputs = {
         **varied,
         **parameters_of(step.law, "law", "parameters", parameters, 3),
         **parameters_of(step.cost, "cost", "cost_parameters", cost_parameters, 4),
@@ -83,12 +91,12 @@ def request_of(
         model, effort_limits, step.law is not None or driven, tau=tau, friction=friction,
         springs=switch("springs", springs), **others,
     )  # fmt: skip
-    named = {called: array for called, array, _ in own.values()}
+    named = {called: array for called, array, _ in inputs.values()}
     batch = broadcast(batch, {**parts, **named})
     count = step_count(steps, batch, {name: parts[name] for name in OVER_TIME if name in parts} | named)
     if not isfinite(count * dt):
         raise ArgumentError(f"{count} steps of dt = {dt:g} s last longer than a number can say; make dt smaller")
-    n, every_part = prod(batch), {**parts, **{key: array for key, (_, array, _) in own.items()}}
+    n, every_part = prod(batch), {**parts, **{key: array for key, (_, array, _) in inputs.items()}}
     with memory_for("arguments of trajectories", (n, model.nq + model.nv)):
         if not fits_memory(8.0 * n * (model.nq + model.nv)):
             raise MemoryError
@@ -100,12 +108,12 @@ def request_of(
             count,
             min(every or max(count, 1), max(count, 1)),
             current_form(),
-            {key: shape for key, (_, _, shape) in own.items()},
+            {key: shape for key, (_, _, shape) in inputs.items()},
         )
     return Request(job, batch, parts, named)
 
 
-# The same options as in an earlier call
+# The same options as in an earlier call: short rollouts would otherwise spend most of their time on checks
 
 
 _MOST_KEPT = 100
@@ -117,28 +125,28 @@ _SIMPLE = ("dt", "steps", "every", "kp", "kd", "damping", "friction", "springs",
 _OBJECTS = ("torque", "cost", "constraints", "contacts")
 
 
-class _Unknown(Exception):
-    """A value that does not identify a call: it may change, or is made anew in each call."""
+class _NoIdentity(Exception):
+    """A value that identifies no call: it may change, or is made anew in each call."""
 
 
 def _shape(value: Any) -> Any:
     """The shape of a plain array."""
     if value is not None and not is_plain(value):
-        raise _Unknown
+        raise _NoIdentity
     return None if value is None else value.shape
 
 
 def _shapes(value: Any) -> Any:
     """The shapes of plain arrays in a tuple."""
     if value is not None and type(value) is not tuple:
-        raise _Unknown
+        raise _NoIdentity
     return None if value is None else tuple(map(_shape, value))
 
 
 def _number(value: Any) -> Any:
     """A number, a switch or a name; 1 and True differ."""
     if type(value) not in _PLAIN:
-        raise _Unknown
+        raise _NoIdentity
     return type(value), value
 
 
@@ -147,14 +155,14 @@ def _identity(value: Any) -> Any:
     if type(value) in (list, tuple):
         return tuple(map(id, value))
     if value is not None and not isinstance(value, (CompiledFunction, Constraint, Contact, Contacts)):
-        raise _Unknown
+        raise _NoIdentity
     return id(value)
 
 
 def _absent(value: Any) -> Any:
     """Nothing."""
     if value is not None:
-        raise _Unknown
+        raise _NoIdentity
     return None
 
 
@@ -169,53 +177,53 @@ _IDENTIFIED = (
 
 
 def repeated_request(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None, **others: Any) -> Request:
-    """``request_of``, of which a call that differs from an earlier one in numbers only repeats what concerns these."""
-    given = {"q": q, "v": v, "tau": tau, **others, **others["data"]}
+    """``request_of``; of a call that differs from an earlier one in numbers only, these alone are checked."""
+    arguments = {"q": q, "v": v, "tau": tau, **others, **others["data"]}
     try:
-        key = (current_form(), *[how(given[name]) for how, names in _IDENTIFIED for name in names])
-    except _Unknown:
+        key = (current_form(), *[how(arguments[name]) for how, names in _IDENTIFIED for name in names])
+    except _NoIdentity:
         return request_of(model, q, v, tau, **others)
-    known: dict[Any, tuple[Request, list[Any]]] = model._memo.derived.setdefault(repeated_request, {})
-    before = known.get(key)
-    if before is not None and all_finite(given["q"]) and all_finite(given["v"]):
-        return _with_numbers(before[0], given)
-    found = request_of(model, q, v, tau, **others)
-    if len(known) >= _MOST_KEPT:
-        known.clear()
-    objects = [given[name] for name in _OBJECTS]  # they are known by identity, so they must live
-    known[key] = _without_numbers(found), objects
-    return found
+    requests: dict[Any, tuple[Request, list[Any]]] = model._memo.derived.setdefault(repeated_request, {})
+    earlier = requests.get(key)
+    if earlier is not None and all_finite(arguments["q"]) and all_finite(arguments["v"]):
+        return _with_numbers(earlier[0], arguments)
+    request = request_of(model, q, v, tau, **others)
+    if len(requests) >= _MOST_KEPT:
+        requests.clear()
+    objects = [arguments[name] for name in _OBJECTS]  # their identities are part of the key, so they must live
+    requests[key] = _without_numbers(request), objects
+    return request
 
 
-def _without_numbers(found: Request) -> Request:
-    """The same call without the arrays that each call has of its own."""
-    job, nothing = found.job, np.empty((1, 1, 0))
+def _without_numbers(request: Request) -> Request:
+    """The request without the arrays that each call has of its own."""
+    job, nothing = request.job, np.empty((1, 1, 0))
     own = {*_ROWS, *job.shapes}
     arrays = {name: nothing if name in own else array for name, array in job.parts.items()}
-    parts = {name: nothing if name in own else array for name, array in found.parts.items()}
-    return Request(replace(job, q=nothing[0], v=nothing[0], parts=arrays), found.batch, parts, {})
+    parts = {name: nothing if name in own else array for name, array in request.parts.items()}
+    return Request(replace(job, q=nothing[0], v=nothing[0], parts=arrays), request.batch, parts, {})
 
 
-def _with_numbers(before: Request, given: Mapping[str, Any]) -> Request:
-    """An earlier call's job, with the numbers of this one."""
-    job, batch, rest = before.job, before.batch, dict[str, Array]()
+def _with_numbers(earlier: Request, arguments: Mapping[str, Any]) -> Request:
+    """An earlier request with the numbers of this call."""
+    job, batch, parameters = earlier.job, earlier.batch, dict[str, Array]()
     step, model = job.step, job.model
-    warn_of_efforts(model, given["effort_limits"], step.law is not None or given["driven"], before.parts)
-    parts, arrays = dict(before.parts), dict(job.parts)
+    warn_of_efforts(model, arguments["effort_limits"], step.law is not None or arguments["driven"], earlier.parts)
+    parts, arrays = dict(earlier.parts), dict(job.parts)
     for name in _ROWS:
-        value = given[name]
+        value = arguments[name]
         if value is not None:
             parts[name] = value if value.ndim > 1 else value[None]
             arrays[name] = rows(parts[name], batch)
-    own = {
-        **parameters_of(step.law, "law", "parameters", given["parameters"], 3),
-        **parameters_of(step.cost, "cost", "cost_parameters", given["cost_parameters"], 4),
+    inputs = {
+        **parameters_of(step.law, "law", "parameters", arguments["parameters"], 3),
+        **parameters_of(step.cost, "cost", "cost_parameters", arguments["cost_parameters"], 4),
     }
-    for name, (called, array, _) in own.items():
-        rest[called], arrays[name] = array, rows(array, batch)
+    for name, (called, array, _) in inputs.items():
+        parameters[called], arrays[name] = array, rows(array, batch)
     n = prod(batch)
     q, v = (
         (array if array.shape == (*batch, size) else np.broadcast_to(array, (*batch, size))).reshape(n, size)
-        for array, size in ((given["q"], model.nq), (given["v"], model.nv))
+        for array, size in ((arguments["q"], model.nq), (arguments["v"], model.nv))
     )
-    return Request(replace(job, q=q, v=v, parts=arrays), batch, parts, rest)
+    return Request(replace(job, q=q, v=v, parts=arrays), batch, parts, parameters)

@@ -139,8 +139,8 @@ def rollout(
             the previous step, so that a trajectory continued from a record is the same to rounding.
         integrator: "semi_implicit_euler" or "runge_kutta_4", as in ``lw.simulate``.
         inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, a set for
-            each trajectory. They are data: a million mechanisms share the same code. Likewise the next two; ``damping``
-            and ``friction`` may differ in any case.
+            each trajectory. They are data: a million mechanisms of up to 50 bodies share the same code. Likewise the
+            next two; ``damping`` and ``friction`` may differ in any case.
         armature: other rotor inertias (..., nv), kg m² or kg; one number is for all joints.
         placements: other placements (..., nbodies, 4, 4) of the joints on their parents.
         diverged: if a trajectory becomes non-finite: "raise" an error, after all others are done, or set its records
@@ -151,9 +151,8 @@ def rollout(
         chunk: trajectories per job of the executor; by default a 64th of all, but at least 64.
         out: an earlier result of the same shapes to write into and return, which saves allocating memory.
 
-    A law, a cost and constraints are part of the machine code for mechanisms of any number of bodies, contacts and
-    stops for those of up to 50. Beyond that, contacts are solved, and the law and the cost beside them called, in every
-    step for all trajectories at once; ``joint_limits`` are then rejected, except as rows of the contact problem.
+    All of it but a policy is part of the machine code, for mechanisms of any number of bodies, as long as the code of a
+    step is not too long; otherwise the interpreter runs it, with a warning.
 
     Returns:
         A ``Rollout``: t (K,), q (..., K, nq), v (..., K, nv), ``cost`` (...,) if there is one, and ``trajectory(i)``,

@@ -59,21 +59,21 @@ def _plan(
     model, arguments = step.model, {**_state(step), **shapes}
     key = step.key(name, list(arguments.items()))
     plans, place = model._memo.plans, (key, form)
-    found: Plan | None = plans.get(place) if key else None
-    if found is not None:
-        return found
+    earlier: Plan | None = plans.get(place) if key else None
+    if earlier is not None:
+        return earlier
 
     def program(isomorphic: bool = False) -> Program:
         return trace(name, text, arguments, isomorphic)[0]
 
-    places = {name: f"argument{k}" for k, name in enumerate(arguments)}
-    usual = {places[name]: own for name, own in (often(model, arguments) if step.varied else {}).items()}
+    arrays = {name: f"argument{k}" for k, name in enumerate(arguments)}
+    usual = {arrays[name]: numbers for name, numbers in (often(model, arguments) if step.varied else {}).items()}
     branches = branches_of(model, program)
     identity = None if step.has_loops else key  # what is called is known from the trace alone
     task = TracedTask(program, list(arguments.values()), results, identity, None, over_time, RECORDED, usual, branches)
-    found = plan_for_trace(task, f"the step of this rollout of {model.name!r}", form)
+    plan = plan_for_trace(task, f"the step of this rollout of {model.name!r}", form)
     if key:
         if len(plans) >= 1000:  # laws that change from call to call
             plans.clear()
-        plans[place] = found
-    return found
+        plans[place] = plan
+    return plan

@@ -20,11 +20,14 @@ class Settings:
     cases: tuple[str, ...] = tuple(CASES)
     states: int = 3
     mechanisms: tuple[str, ...] = tuple(algorithms.MECHANISMS)
+    differentiated: tuple[str, ...] = tuple(algorithms.DIFFERENTIATED)
     states_of_algorithms: int = 5
 
     @staticmethod
     def quick() -> Settings:
-        return Settings(cases=("balls", "star"), states=1, mechanisms=("humanoid",), states_of_algorithms=1)
+        return Settings(
+            cases=("balls", "star"), states=1, mechanisms=("humanoid",), differentiated=(), states_of_algorithms=1
+        )
 
 
 def parts(quick: bool, say: Say) -> tuple[Settings, Parts]:
@@ -35,6 +38,10 @@ def parts(quick: bool, say: Say) -> tuple[Settings, Parts]:
         **{
             f"algorithms/{name}": measured(algorithms.errors, name, s.states_of_algorithms, say)
             for name in s.mechanisms
+        },
+        **{
+            f"derivatives/{name}": measured(algorithms.derivatives, name, s.states_of_algorithms, say)
+            for name in s.differentiated
         },
     }
 

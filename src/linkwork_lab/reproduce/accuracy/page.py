@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from linkwork_lab.reproduce.accuracy.algorithms import COLUMNS
+from linkwork_lab.reproduce.accuracy.algorithms import COLUMNS, DERIVATIVES, INVERSE
 from linkwork_lab.reproduce.accuracy.cases import CASES
 from linkwork_lab.reproduce.accuracy.methods import METHODS, OURS
 from linkwork_lab.reproduce.markdown import METHODS as LABELS
@@ -41,6 +41,10 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
         "rounding": table(
             ["mechanism", *COLUMNS.values()],
             [[mechanism, *map(_short, row.values())] for mechanism, row in data["algorithms"].items()],
+        ),
+        "derivatives": table(
+            ["derivatives", *DERIVATIVES.values(), f"`{INVERSE}`"],
+            [[mechanism, *map(_short, row.values())] for mechanism, row in data.get("derivatives", {}).items()],
         ),
     }
 
@@ -92,6 +96,10 @@ def draw(data: dict[str, Any], folder: Path) -> list[Path]:
 def summarise(data: dict[str, Any], console: Console) -> None:
     """Print the tables of the page."""
     found = tables(data)
-    for name, heading in (("errors", "forward dynamics"), ("rounding", "other algorithms"), ("machine", "where")):
+    for name, heading in (
+        ("errors", "forward dynamics"),
+        ("rounding", "other algorithms"),
+        ("derivatives", "derivatives"),
+    ):
         title(console, heading)
         console.print(found[name], soft_wrap=True)

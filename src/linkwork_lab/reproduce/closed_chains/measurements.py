@@ -42,11 +42,20 @@ class Settings:
     counted: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
     links: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
     held: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
+    on_the_ground: tuple[int, ...] = (2, 4, 8, 16, 32, 64, 128, 256)
     long: tuple[int, ...] = (100, 1_000, 10_000)
 
     @staticmethod
     def quick() -> Settings:
-        return Settings(loops=(1, 2), rounds=2, timed=False, counted=(1, 2, 3), links=(4, 8, 16), held=(1, 2, 4))
+        return Settings(
+            loops=(1, 2),
+            rounds=2,
+            timed=False,
+            counted=(1, 2, 3),
+            links=(4, 8, 16),
+            held=(1, 2, 4),
+            on_the_ground=(2, 4, 8),
+        )
 
 
 def parts(quick: bool, say: Say) -> tuple[Settings, Parts]:
@@ -59,7 +68,12 @@ def parts(quick: bool, say: Say) -> tuple[Settings, Parts]:
         **(timed if s.timed else {}),
         **{f"operations/{name}": counted(_operations, make, s.counted, say) for name, make in LADDERS.items()},
         **{f"depth/{name}": counted(_depth, make, s.links, say) for name, make in TREES.items()},
-        **{f"depth_of_loops/{name}": counted(_depth_of_loops, make, s.held, say) for name, make in LADDERS.items()},
+        **{
+            f"depth_of_loops/{name}": counted(
+                _depth_of_loops, make, s.on_the_ground if name == "snake" else s.held, say
+            )
+            for name, make in LADDERS.items()
+        },
     }
 
 
@@ -149,11 +163,14 @@ def _depth(make: Callable[[int], Model], sizes: Sequence[int], say: Say) -> dict
 
 
 def _depth_of_loops(make: Callable[[int], Ladder], loops: Sequence[int], say: Say) -> dict[str, Any]:
-    """Operations on the longest path with loops."""
-    found: dict[str, Any] = {"loops": list(loops), "path": {"virtual_work": [], "assembly": []}}
+    """Operations on the longest path with loops, and in total."""
+    found: dict[str, Any] = {"loops": list(loops)}
+    found |= {what: {"virtual_work": [], "assembly": []} for what in ("path", "work")}
     for count in loops:
         made = make(count)
         say(f"depth: {made.model.name}")
         for method, line in found["path"].items():
-            line.append(longest_path(closing(method=method), made.model, made.holds))
+            entry = closing(method=method)
+            line.append(longest_path(entry, made.model, made.holds))
+            found["work"][method].append(sum(as_written(entry, made.model, made.holds).values()))
     return found

@@ -44,7 +44,8 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
             across(
                 f"{name}, {'holds' if name == 'snake' else 'loops'}",
                 each["loops"],
-                {f"longest path, {METHODS.get(method, method)}": line for method, line in each["path"].items()},
+                {f"longest path, {METHODS.get(method, method)}": line for method, line in each["path"].items()}
+                | {f"operations, {METHODS.get(method, method)}": line for method, line in each["work"].items()},
                 ",",
             )
             for name, each in loops.items()
@@ -59,12 +60,12 @@ def _claims(data: dict[str, Any]) -> str:
     costs = zip(pairwise(operations["loops"]), pairwise(operations["operations"]), strict=True)
     each = {(after - before) / (more - fewer) for (fewer, more), (before, after) in costs}
     added = {name: found["path"]["assembly"][-1] - found["path"]["assembly"][-2] for name, found in depth.items()}
-    more = loops["ladder"][-1] - loops["ladder"][-2]
-    told = ", ".join(f"{name} {more:,}" for name, more in (added | {"loops of a ladder": more}).items())
+    kinds = {"ladder": "loops of a ladder", "snake": "links of a snake on the ground, each held"}
+    added |= {what: loops[name][-1] - loops[name][-2] for name, what in kinds.items()}
+    told = ", ".join(f"{name} {more:,}" for name, more in added.items())
     ratios = {name: found["path"]["assembly"][-1] / found["path"]["assembly"][-2] for name, found in depth.items()}
     ratios |= {name: line[-1] / line[-2] for name, line in loops.items()}
     linear = [name for name, ratio in ratios.items() if ratio > LINEAR]
-    longer = " and ".join(f"{ratios[name]:.1f} ({name})" for name in loops if name != "ladder")
     rows = [
         [
             "closed chains are future work",
@@ -80,8 +81,8 @@ def _claims(data: dict[str, Any]) -> str:
         ["a link has at most three joints, or is split", "any number of joints and of loops on a link", "a better way"],
         [
             "parallel computation is future work",
-            f"the last doubling of the links adds to the longest path: {told} operations. Where all loops stay open it "
-            f"makes the path {longer} times as long",
+            f"the last doubling adds to the longest path: {told} operations. On a rope ladder, whose loops all stay "
+            f"open, it makes the path {ratios['rope ladder']:.1f} times as long",
             f"done, except where loops stay open ({', '.join(linear)})" if linear else "done",
         ],
         [

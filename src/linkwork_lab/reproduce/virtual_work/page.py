@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ def _claims(data: dict[str, Any]) -> str:
     rows = [
         [
             "time grows linearly with the degrees of freedom of a serial chain",
-            f"no point is farther from a straight line than {100 * bent:.0f} % of the longest time",
+            f"no point is farther from a straight line than {ceil(100 * bent)} % of the longest time",
             _verdict(bent < STRAIGHT),
         ],
         [
@@ -119,7 +120,7 @@ def _claims(data: dict[str, Any]) -> str:
         ],
         [
             "with splitting time is linear",
-            f"no point is farther from a straight line than {100 * bent_split:.0f} % of the longest time",
+            f"no point is farther from a straight line than {ceil(100 * bent_split)} % of the longest time",
             _verdict(bent_split < STRAIGHT),
         ],
         [

@@ -11,6 +11,7 @@ from __future__ import annotations
 from linkwork.engine.emit.call_frame import Interface, listed, parameters
 from linkwork.engine.emit.carrying import Registers
 from linkwork.engine.emit.kernel import Kernel
+from linkwork.engine.emit.loops import cases, registers_of
 from linkwork.engine.emit.writer import Value, zero
 from linkwork.engine.ir.address import Address, Terms
 from linkwork.engine.ir.program import Block, Loop, Operand, Program
@@ -67,7 +68,7 @@ class ParallelKernel(Kernel):
             return
         number = len(self.iterations)
         one = ParallelKernel(self.program, self.interface, self.lanes_of_loops, self.group)
-        one.cases(loop, "one", one.carried(loop, "one"))
+        cases(one, loop, "one", registers_of(one, loop, "one"))
         one.begin("one.latch")
         one.do("ret void")
         head = f"internal void @iteration{number}({parameters(self.interface.kernel)}, i64 %v{loop.counter})"
