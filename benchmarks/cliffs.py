@@ -58,6 +58,7 @@ from linkwork_lab.reproduce.closed_chains.ladders import ladder
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 JUMP, NEAR, AGAIN = 2.0, 1.25, 3
 FEW = 64
+PLACES = 4
 """So many states are timed at least, one call after another."""
 LONGEST, COMPILING = 0.3, 30.0
 """Seconds of a call, and of a first call, after which larger sizes are left out."""
@@ -185,6 +186,11 @@ def _linearised(s: Setting, **more: Any) -> Any:
     return lw.linearise(s.model, s.q, s.v, s.tau, dt=DT, **_held(s), **more)
 
 
+def _path(s: Setting) -> Any:
+    """A path to the goal: the placement that the end has, then the goal."""
+    return np.stack([s.place, *[s.goal] * (PLACES - 1)], axis=-4)
+
+
 def _of_benchmark() -> Iterator[Case]:
     """The cases of ``linkwork bench``."""
     matrices = ("mass_matrix", "derivatives", "regressor", "linearise")
@@ -222,6 +228,7 @@ TABLE: tuple[Case, ...] = (
     Case("random_state", lambda s: lw.random_state(s.model, 0, s.q.shape[:-1])),
     Case("neutral", lambda s: lw.neutral(s.model), ONE),
     Case("inverse_kinematics", lambda s: lw.inverse_kinematics(s.model, s.goal, s.end, s.q, limits=False)),
+    Case("follow_path", lambda s: lw.follow_path(s.model, _path(s), s.end, s.q, limits=False), per=PLACES),
     Case("change_of_basis", lambda s: lw.change_of_basis(*_basis(s)), ONE, power=3),
     Case("compile", lambda s: _compiled("compile", s.model)(s.q, s.v, s.tau)),
     Case("jvp", lambda s: _compiled("jvp", s.model)(s.q, s.v, s.tau, s.change, s.v, s.tau)),
@@ -261,7 +268,7 @@ TABLE: tuple[Case, ...] = (
 WITHOUT = {
     "animate", "draw", "motion_sequence", "save_html", "show",  # pictures
     "load", "save", "merge_fixed", "with_inertial_parameters", "placement", "collision_contacts",  # models
-    "get_threads", "set_threads", "interpreted", "system_check",  # settings
+    "get_threads", "set_threads", "interpreted", "form", "system_check",  # settings
 }  # fmt: skip
 """Public functions that compute no arrays from states."""
 

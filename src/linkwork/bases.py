@@ -80,21 +80,10 @@ def change_of_basis(M: ArrayLike, S1: ArrayLike | None = None, T2: ArrayLike | N
 
 def _spanned(matrix: Array, S1: ArrayLike | None, T2: ArrayLike | None) -> ChangeOfBasis:
     """The bases for M and the given columns."""
-    n = matrix.shape[-1]
-    s1, t2 = (None if x is None else _columns(name, x, n) for name, x in (("S1", S1), ("T2", T2)))
-    try:
-        batch = np.broadcast_shapes(matrix.shape[:-2], *(x.shape[:-2] for x in (s1, t2) if x is not None))
-    except ValueError:
-        shapes = ", ".join(f"{name} {x.shape}" for name, x in (("M", matrix), ("S1", s1), ("T2", t2)) if x is not None)
-        raise ArgumentError(f"the leading dimensions of {shapes} do not go together") from None
-    matrix = np.broadcast_to(matrix, (*batch, n, n))
-    root = _Root.of(matrix)
-    motions, forces = (x if x is None else np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (s1, t2))
-    seen, felt = motions, forces
-    if motions is not None:
-        seen = _independent("S1", root.of_motions(_evened(motions)))
-    if forces is not None:
-        felt = _independent("T2", root.of_forces(_evened(forces)))
+    matrix, motions, forces = _over_states(matrix, S1, T2)
+    root, n = _Root.of(matrix), matrix.shape[-1]
+    seen = None if motions is None else _independent("S1", root.of_motions(_evened(motions)))
+    felt = None if forces is None else _independent("T2", root.of_forces(_evened(forces)))
     if seen is None:
         assert felt is not None
         seen = _orthogonal_complement(felt)
@@ -110,6 +99,19 @@ def _spanned(matrix: Array, S1: ArrayLike | None, T2: ArrayLike | None) -> Chang
         worst = np.abs(_t(motions) @ forces).max()
         raise ArgumentError(f"S1 and T2 must be reciprocal, S1ᵀ T2 = 0, but it has {worst:.3g}")
     return ChangeOfBasis(matrix, motions, forces)
+
+
+def _over_states(matrix: Array, S1: ArrayLike | None, T2: ArrayLike | None) -> tuple[Array, Array | None, Array | None]:
+    """M and the given columns, with the leading dimensions of all."""
+    n = matrix.shape[-1]
+    columns = {name: _columns(name, x, n) for name, x in (("S1", S1), ("T2", T2)) if x is not None}
+    try:
+        batch = np.broadcast_shapes(matrix.shape[:-2], *(x.shape[:-2] for x in columns.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {x.shape}" for name, x in {"M": matrix, **columns}.items())
+        raise ArgumentError(f"the leading dimensions of {shapes} do not go together") from None
+    wide = {name: np.broadcast_to(x, (*batch, *x.shape[-2:])) for name, x in columns.items()}
+    return np.broadcast_to(matrix, (*batch, n, n)), wide.get("S1"), wide.get("T2")
 
 
 class _Root(NamedTuple):

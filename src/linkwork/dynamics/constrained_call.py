@@ -75,8 +75,8 @@ class ConstrainedFunction(ABC):
         stabilisation: float | None = None, proximal: float = 0.0,
     ) -> Any:  # fmt: skip
         """The results for the arguments of a public function."""
-        exact = stabilisation, type(stabilisation), proximal, type(proximal)  # True and 1 + 0j also equal 1.0
-        key = (self.name, *choices, len(values), *exact)
+        # True and 1 + 0j also equal 1.0
+        key = (self.name, *choices, len(values), stabilisation, type(stabilisation), proximal, type(proximal))
         answer = call.recall(held.quick, key, out, *values)
         if answer is not None:
             return answer

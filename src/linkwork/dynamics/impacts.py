@@ -66,7 +66,7 @@ def impact(
         >>> v.round(12), impulses[0, :3].round(12) + 0.0
         (array([1.5, 1.5]), array([-3.,  0.,  0.]))
     """
-    after: tuple[Array, Array] = _IMPACT(held_by(model, constraints), (), (q, v), out, proximal=proximal)
+    after: tuple[Array, Array] = _IMPACT(held_by(model, constraints), (), (q, v), out, None, proximal)
     return after
 
 

@@ -62,7 +62,7 @@ def bond_rows(of: Touching, model: Model, q: Any, v: Any, dt: Scalar | None) -> 
         yield BondRows(blocks, missing, b, [k * d * error for error in errors], D)
 
 
-def _together(held: HeldBy, grip: int, places: Any, drift: Any, V: Any, whole: bool) -> tuple[dict[int, Any], Any, Any]:
+def _together(held: HeldBy, grip: int, places: Any, rates: Any, whole: bool) -> tuple[dict[int, Any], Any, Any]:
     """Rows, errors and J̇v, in world axes, of two points that are held together; while they are apart, each moves
     with its own body. For ``whole`` frames, those of their rotation follow.
     """

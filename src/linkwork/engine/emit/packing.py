@@ -130,7 +130,7 @@ def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
     with w.when(streamed):
         w.do("fence seq_cst")  # non-temporal stores are visible when others look
     w.do(f"ret i64 {tile.carried[0]}")
-    parts = [past(_WIDE), w.function("i64 @batch(ptr nocapture %words)")]
+    parts = [past(), w.function("i64 @batch(ptr nocapture %words)")]
     return "\n".join(parts if rows else [streaming.stream(lanes), *parts])
 
 
@@ -173,7 +173,7 @@ def rows_in_place(interface: Interface, zeroed: bool) -> str:
         bad = w.let(f"or i64 {bad}, {past_in(w, interface, rows)}")
         state.carry(w.let(f"or i64 {state.carried[0]}, {bad}"))
     w.do(f"ret i64 {state.carried[0]}")
-    sweeps = [sweep("finite", _WIDE), sweep("settle", _WIDE, unsigned_zeros=True), past(_WIDE)]
+    sweeps = [sweep("finite", _WIDE), sweep("settle", _WIDE, unsigned_zeros=True), past()]
     return "\n".join([*sweeps, w.function("i64 @batch(ptr nocapture %words)")])
 
 

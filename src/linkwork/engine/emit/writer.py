@@ -318,9 +318,9 @@ def sweep(name: str, lanes: int, unsigned_zeros: bool = False) -> str:
     return w.function(f"internal i1 @{name}(ptr nocapture %numbers, i64 %count)")
 
 
-def past(lanes: int) -> str:
+def past(lanes: int = 8) -> str:
     """i1 past(numbers, count, most): whether a square of so many numbers is larger than the most."""
-    w, bits = Writer(), "i1" if lanes == 1 else f"<{lanes} x i1>"
+    w, bits = Writer(), f"<{lanes} x i1>"
 
     def look(index: str, found: str, width: int) -> str:
         kind, value = vector(width), w.load(w.at("%numbers", index), vector(width))

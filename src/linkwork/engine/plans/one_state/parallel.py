@@ -82,7 +82,7 @@ def module(
         *_batch(interface),
         _help(interface, count),
         sweep("finite", lanes),
-        past(lanes),
+        past(),
         wait(triple),
         more,
     ]
