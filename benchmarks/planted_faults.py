@@ -78,7 +78,7 @@ FAULTS = [
     ),
     Fault("engine/plans/planner.py", '"rolled" if loops else', '"specialised" if loops else', "plans"),
     Fault(
-        "engine/emit/carrying.py",
+        "engine/emit/loops.py",
         "if all(times[number] == 1 for",
         "if all(times[number] >= 1 for",
         "verifier",

@@ -13,7 +13,7 @@ import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows
-from linkwork.engine.emit.carrying import carried
+from linkwork.engine.emit.loops import carried
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.merge import merge_cases
 from linkwork.engine.ir.program import Block, Loop, Program, Repeat, Subroutine, inner, text

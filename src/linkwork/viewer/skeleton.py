@@ -103,7 +103,7 @@ class Skeleton:
                 continue
             thick = 0.25 * float(np.sort(mass.edges)[:2].sum()) if mass is not None else 0.0
             reach = float(np.ptp(own, axis=0).max()) if len(own) > 1 else length
-            least = THINNEST * length * (1.0 if len(self.model.bodies) < 100 else 0.5)
+            least = THINNEST * length * min(1.0, (100.0 / len(self.model.bodies)) ** 0.5)
             most = max(least, min(THICKEST * length, 0.35 * reach))
             parts.append(Part(index, own, float(np.clip(thick, least, most)), colours[index]))
         return tuple(parts)

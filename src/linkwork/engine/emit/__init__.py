@@ -5,7 +5,7 @@ Goes out: the text of an LLVM module with a kernel and the functions that call i
 
     writer, bitwise, call_frame     lines of LLVM IR; the bits of values; the arguments of code, by name
     arithmetic                      over the lanes of a vector
-    loops, carrying                 over bodies; values handed on in registers
+    loops                           over bodies, and values handed on in registers
     kernel, row_kernel, columns     a program for a tile; with rows as results; for one column of matrices
     repeating, kept_rows, fold_kernel, calling, sparing
                                     in a kernel: texts repeated, rows kept and folded, code called, shorter variants

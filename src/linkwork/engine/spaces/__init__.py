@@ -5,13 +5,11 @@ these. Goes out: the other of the two, for numbers at hand (``scatter``, ``gathe
 it does not know yet (``load``, ``store``). Everything else that depends on a space, such as how errors name one of its
 numbers, is in its class too.
 
-    space             one class for each space
+    space             one class for each space; spatial objects as lists of scalars
     joint_matrices    matrices over joints, and all spaces by name
-    flatten           spatial objects as lists of scalars
 """
 
-from linkwork.engine.spaces.flatten import flatten, rebuild
 from linkwork.engine.spaces.joint_matrices import SPACES, shape, size
-from linkwork.engine.spaces.space import OFFSETS, Owner, Space, shifted
+from linkwork.engine.spaces.space import OFFSETS, Owner, Space, flatten, rebuild, shifted
 
 __all__ = ["OFFSETS", "SPACES", "Owner", "Space", "flatten", "rebuild", "shape", "shifted", "size"]

@@ -10,10 +10,26 @@ from math import isqrt, prod
 from typing import Any, NamedTuple
 
 from linkwork.engine.ir.address import ONE, Address, Terms
-from linkwork.engine.spaces.flatten import flatten
 from linkwork.model.fields import Constant, Field
 from linkwork.model.model import Model
 from linkwork.spatial import Force, Scalar, Transform, Vec3
+
+
+def flatten(value: Any) -> list[Any]:
+    """All scalars of a spatial object, a number, or lists of these."""
+    if isinstance(value, list | tuple):
+        return [number for item in value for number in flatten(item)]
+    return list(value.numbers()) if hasattr(value, "numbers") else [value]
+
+
+def rebuild(template: Any, numbers: Iterator[Any]) -> Any:
+    """The same structure with other scalars."""
+    if isinstance(template, list | tuple):
+        items = [rebuild(item, numbers) for item in template]
+        return template._make(items) if hasattr(template, "_make") else items  # a NamedTuple keeps its names
+    if hasattr(template, "of"):
+        return template.of([next(numbers) for _ in template.numbers()])
+    return next(numbers)
 
 
 class Owner(NamedTuple):

@@ -9,9 +9,8 @@ a whole vector of each row can be written. So rows may be read beyond their ends
 from __future__ import annotations
 
 from linkwork.engine.emit.call_frame import Interface, listed, parameters
-from linkwork.engine.emit.carrying import Registers
 from linkwork.engine.emit.kernel import Kernel
-from linkwork.engine.emit.loops import cases, registers_of
+from linkwork.engine.emit.loops import Registers, cases, registers_of
 from linkwork.engine.emit.writer import Value, zero
 from linkwork.engine.ir.address import Address, Terms
 from linkwork.engine.ir.program import Block, Loop, Operand, Program
