@@ -47,7 +47,12 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
     searches = bool(step.joints) or step.contacts is not None
     if step.has_loops or step.varied or not (small or step.several or searches):
         return *_by_columns(job, shapes), None
-    kernel, given = _kernel(job, by_tangents(step, shapes), shapes), _given(job, shapes)
+    return _whole(job, shapes, into)
+
+
+def _whole(job: Job, shapes: Mapping[str, Shape], into: Two | None) -> tuple[Array, Array, Code | None]:
+    """A and B by one kernel."""
+    kernel, given = _kernel(job, by_tangents(job.step, shapes), shapes), _given(job, shapes)
     rows = [array if len(array) == len(job) else array[0] for array in given.values()]
     A, B = _leaves(job, kernel, [job.q, job.v, *rows], into)
     return A, B, _code(kernel)
