@@ -94,7 +94,7 @@ def test_all_functions_are_here() -> None:
     things = {name: getattr(lw, name) for name in lw.__all__ if name.islower()}
     functions = {name for name, thing in things.items() if "linkwork.dynamics." in getattr(thing, "__module__", "")}
     elsewhere = "actuator_torques evaluate inverse_kinematics close_loops pose_error constrained_dynamics_derivatives "
-    elsewhere += "contact_dynamics contact_points collision_contacts"  # in test files of their own
+    elsewhere += "contact_dynamics contact_points collision_contacts follow_path"  # in test files of their own
     assert functions - {"neutral", "random_state", *elsewhere.split()} == {name.split(" ")[0] for name in FUNCTIONS}
 
 

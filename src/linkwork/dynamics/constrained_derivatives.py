@@ -37,7 +37,7 @@ from linkwork.dynamics.redundant_derivatives import of_redundant
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Plan, Task, TracedTask, plan_for
-from linkwork.engine.plans.costs import within
+from linkwork.engine.plans.costs import looped, within
 from linkwork.errors import TracingError
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
@@ -148,7 +148,14 @@ def _is_whole(held: HeldBy) -> bool:
 def is_chained(held: HeldBy) -> bool:
     """Whether three kernels compute them, for a tree too large for ``_is_whole``."""
     size = len(held.model.bodies) * len(held.a)
-    return held.whole and held.couplings is None and not _is_whole(held) and within("derived_in_a_chain", size)
+    called = looped(held.model)  # the kernels of a chain call no code with loops
+    return (
+        held.whole
+        and not called
+        and held.couplings is None
+        and not _is_whole(held)
+        and within("derived_in_a_chain", size)
+    )
 
 
 def _chain(held: HeldBy, case: Case, task: TracedTask) -> Plan:

@@ -16,7 +16,6 @@ import numpy as np
 from linkwork.arguments import not_negative, seconds
 from linkwork.dynamics.arguments import Array, as_frames, check_model
 from linkwork.dynamics.coupled_joints import as_couplings
-from linkwork.engine.plans import looped
 from linkwork.engine.plans.task import moved
 from linkwork.errors import ArgumentError
 from linkwork.model.constraints import (
@@ -210,7 +209,7 @@ class HeldBy:
         self.alike = self._alike()
         self.holds = list(chain.from_iterable(map(self._holds_of, self.alike)))
         self.couplings = as_couplings(model, constraints) if flat else None
-        self.whole = len(flat) > 0 and not looped(model)
+        self.whole = len(flat) > 0
         self.hold_frames = tuple(Frame(str(number), body, Transform.identity()) for number, body in self.holds)
         of_holds = [number for number, _ in self.holds]
         self.first_holds = [of_holds.index(number) for number in range(len(constraints))]
@@ -283,9 +282,7 @@ class HeldBy:
         return found
 
     def short_law(self, key: Any, make: Callable[[], CompiledFunction]) -> CompiledFunction | None:
-        """The same, or None if it would be too long, or the mechanism has too many bodies. It may be traced to tell, so
-        not while another function is.
-        """
+        """The same, or None if it would be too long. It may be traced to tell, so not while another function is."""
         found = self.kept_law(key, make) if self.whole else None
         return found if found is not None and found.fits else None
 

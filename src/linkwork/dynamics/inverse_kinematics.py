@@ -21,7 +21,6 @@ from linkwork.dynamics.kinematics import forward_kinematics, jacobian, neutral
 from linkwork.dynamics.pose_errors import as_placements, error_in_world, pose_error
 from linkwork.dynamics.search_coordinates import begun_within, followers, within_limits
 from linkwork.dynamics.searches import Problem
-from linkwork.engine.plans import looped
 from linkwork.engine.plans.task import moved
 from linkwork.errors import ArgumentError, SingularError
 from linkwork.model.model import Model
@@ -215,7 +214,7 @@ class FramesToTargets(Problem):
         frames = moved(asked.frames, asked.offsets)
         following = followers(asked.model) if coupled else []
         super().__init__(asked.model, frames, [frame.body for frame in frames], groups, posture, following)
-        self.argument, self.is_compiled = ("targets", (len(frames), 4, 4)), not looped(self.model)
+        self.argument = "targets", (len(frames), 4, 4)
         self.what = self.places, self.coordinates.followers
         self.length, self.size = self._measured()
         self._middles: dict[bool, Array] = {}

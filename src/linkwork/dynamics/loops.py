@@ -121,7 +121,7 @@ class Loops(Problem):
     name = "close_loops"
 
     def __init__(self, held: HeldBy) -> None:
-        self.held, self.what, self.is_compiled = held, held.kinds, held.whole
+        self.held, self.what = held, held.kinds
         self.argument = "placements", held.placements.shape
         at_rest = neutral(held.model)
         owners = [k for k, part in enumerate(self._parts(at_rest, held.placements)) for _ in range(part[0].shape[-1])]

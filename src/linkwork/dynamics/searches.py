@@ -33,7 +33,6 @@ class Problem(ABC):
         posture: whether the configuration should stay near a posture.
         argument: the name and shape of the problem's argument.
         what: the data that determine the compiled code, besides the model and the frames.
-        is_compiled: whether one kernel is compiled for it; not for mechanisms of too many bodies.
         size: the mean square of the singular values of J, with the default weights of the residuals.
     """
 
@@ -41,7 +40,6 @@ class Problem(ABC):
     size: float
     argument: tuple[str, Shape]
     what: tuple[object, ...]
-    is_compiled: bool
 
     def __init__(
         self,
@@ -104,7 +102,7 @@ class Problem(ABC):
 
     def solved(self, q0: Array, *given: Array) -> tuple[Array, Array, Array]:
         """The same for rows of configurations: by the kernel, or on arrays of floats."""
-        if not self.is_compiled or not self.coordinates.v or not self.law.fits:
+        if not self.coordinates.v or not self.law.fits:
             return self.text(q0, *given, batch=1)
         served: tuple[Array, Array, Array] | None = self.law.quick(None, q0, *given)
         if served is not None:
