@@ -97,21 +97,31 @@ def off_by(A: Array, b: Array, f: Array, block: tuple[slice, float, str, float])
 
 
 def polished(A: Array, b: Array, f: Array, blocks: Sequence[tuple[slice, float, str, float]]) -> Array:
-    """Forces at the same bounds, the others solved for, if that is within the sets; otherwise the forces as they are.
-    Cones that slide stay as they are.
+    """Forces at the same bounds, the others solved for, if that is nearer; otherwise the forces as they are. What the
+    others cannot balance, since they move the same joints, drives them to a bound. Cones that slide stay as they are.
     """
-    moving, guess = np.zeros(len(f), dtype=bool), f.copy()
+    guess, scale = f.copy(), abs(b).max(initial=0.0)
+    least, most = np.full(len(f), -np.inf), np.full(len(f), np.inf)
     for own, _, kind, size in blocks:
-        if kind == "push":
-            moving[own] = f[own] > 0.0
-        elif kind == "box":
-            moving[own] = abs(f[own]) < size
-        else:
-            moving[own] = np.linalg.norm(f[own][1:]) < size * f[own][0] * (1.0 - 1e-9)
-    if moving.any():
-        guess[moving] = np.linalg.lstsq(
-            A[np.ix_(moving, moving)], -(b + A[:, ~moving] @ f[~moving])[moving], rcond=1e-13
-        )[0]
+        if kind != "cone":
+            least[own], most[own] = (0.0, np.inf) if kind == "push" else (-size, size)
+    for _ in f:
+        moving = (guess > least) & (guess < most)
+        for own, _, kind, size in blocks:
+            if kind == "cone":
+                moving[own] = np.linalg.norm(guess[own][1:]) < size * guess[own][0] * (1.0 - 1e-9)
+        some = np.flatnonzero(moving)
+        among, wanted = A[np.ix_(some, some)], -(b + A[:, ~moving] @ guess[~moving])[some]
+        guess[some] = np.linalg.lstsq(among, wanted, rcond=1e-13)[0]
+        left = wanted - among @ guess[some]
+        ends = np.where(left > 0.0, most[some], least[some])
+        with np.errstate(all="ignore"):
+            shares = np.where(abs(left) > 1e-12 * scale, (ends - guess[some]) / left, np.inf)
+        first = int(np.nanargmin(shares)) if len(some) else -1
+        if first < 0 or not np.isfinite(shares[first]):
+            break
+        guess[some] += max(shares[first], 0.0) * left
+        guess[some[first]] = ends[first]
     worse = max((off_by(A, b, guess, each) for each in blocks), default=0.0)
     return guess if worse < max((off_by(A, b, f, each) for each in blocks), default=0.0) else f
 
