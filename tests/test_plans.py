@@ -75,7 +75,11 @@ def test_the_planner_decides(name: str, model: Model, form: str, plan: str) -> N
 def test_code_that_would_be_too_long_is_rolled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless straight code of it is on disk. Batches are rolled where straight code is long."""
     monkeypatch.setenv("LINKWORK_CACHE_DIR", str(tmp_path))
-    task, q = task_of(ALGORITHMS["mass_matrix"], comb(5)), np.random.default_rng(0).normal(size=(3, 6))
+    kinds = [lw.joints.Helical("y", 0.3), lw.joints.Universal("z", "x"), lw.joints.Cylindrical("x")]
+    model = lw.mechanisms.serial_chain(6, kinds)  # no other test has loaded code for these joints
+    task, q = task_of(ALGORITHMS["mass_matrix"], model), lw.random_state(model, 0, 3)[0]
+    plan = planned(task)
+    assert type(plan).__name__ == "StraightLine" and plan.for_batches is plan
     with costs(straight_alone=10):
         assert type(planned(task)).__name__ == "Looped"
         assert type(planned(task, "straight")).__name__ == "StraightLine"
@@ -88,8 +92,6 @@ def test_code_that_would_be_too_long_is_rolled(tmp_path: Path, monkeypatch: pyte
             assert np.array_equal(row, plan.run([one[None]], 1)[0][0][0])
     with costs(straight_alone=10):
         assert type(planned(task)).__name__ == "StraightLine"
-    plan = planned(task_of(ALGORITHMS["mass_matrix"], CHAIN))
-    assert type(plan).__name__ == "StraightLine" and plan.for_batches is plan
 
 
 def test_a_walk_of_one_state_hands_over_what_the_next_body_reads() -> None:
