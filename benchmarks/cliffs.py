@@ -288,8 +288,8 @@ def _torque(kind: Any, s: Setting) -> Any:
     return controller.torque(0.0, s.q, s.v) if s.q.ndim == 1 else controller.torques(0.0, s.q, s.v)
 
 
-TABLE_OF_COSTS = "stays until the planner has one table of costs"
-LOOPED = "stays until the planner takes code with loops there"
+TABLE_OF_COSTS = "a value of the table of costs, where both ways cost about the same in other cases"
+LOOPED = "stays until a text that is too long is traced again with calls of code with loops"
 INTERPRETED = f"interpreted, as a warning says, since it is too long for machine code; {LOOPED}"
 REASONS: tuple[tuple[str, str, tuple[int, int] | None, str], ...] = (
     ("UR5", "derivatives|impact|constrained|Operational", (256, 512),
@@ -298,23 +298,19 @@ REASONS: tuple[tuple[str, str, tuple[int, int] | None, str], ...] = (
     ("states", "regressor|derivatives", (2048, 4096), "results of more than 32 MB, in fresh pages: see above"),
     ("states", "regressor|derivatives", (4096, 8192), "results of more than 32 MB, in fresh pages: see above"),
     ("states", "", (1, 2), "one state has code of its own; two take as long as a full tile of lanes"),
-    ("bodies", "contact", None, "one solver up to 50 bodies, interpreted if its text is too long for machine code, and "
-     f"another beyond; {TABLE_OF_COSTS}"),
+    ("bodies", "contact", None, f"interpreted where its text is too long for machine code; {LOOPED}"),
     ("tree", "constraint_force", None, "interpreted beyond 50 bodies: it has code with loops for chains, and for trees "
      f"that are one but for side branches; {TABLE_OF_COSTS}"),
     ("", "assembly", (20, 32), "interpreted where parts are many and of different shape, as its documentation says; "
      f"{TABLE_OF_COSTS}"),
     ("", "jacobian_of", None, INTERPRETED),
-    ("couplings", "linearise", (8, 16), f"on floats beyond 9 degrees of freedom; {TABLE_OF_COSTS}"),
+    ("couplings", "linearise", (8, 16), f"a column at a time beyond 14 degrees of freedom; {TABLE_OF_COSTS}"),
     ("", "linearise, c|pullback, c|rollout, c", None, INTERPRETED),
-    ("bodies", "inverse_kinematics", (50, 51), f"on floats beyond 50 bodies: a search repeats; {LOOPED}"),
-    ("bodies", "operational_inertia", (50, 51), f"on floats beyond 50 bodies; {LOOPED}"),
     ("bodies", "", (50, 51), f"code with loops beyond 50 bodies, some of it called from other code; {TABLE_OF_COSTS}"),
     ("bodies", "", None, f"code with loops beyond 40,000 instructions; {TABLE_OF_COSTS}"),
     ("loops", "derivatives", (9, 12), f"how constraints vary is {INTERPRETED}"),
     ("loops", "derivatives", None, f"on floats beyond 70 bodies times pairs of frames; {TABLE_OF_COSTS}"),
     ("couplings", "derivatives", None, f"on floats beyond 9 degrees of freedom; {TABLE_OF_COSTS}"),
-    ("loops", "", (12, 13), f"on floats beyond 50 bodies; {LOOPED}"),
     ("loops", "", None, f"on floats where one kernel would have more than 60,000 instructions; {LOOPED}"),
     ("couplings", "", None, f"on floats where one kernel would have more than 60,000 instructions; {LOOPED}"),
 )  # fmt: skip
