@@ -51,8 +51,10 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
 
 
 def _whole(job: Job, shapes: Mapping[str, Shape], into: Two | None) -> tuple[Array, Array, Code | None]:
-    """A and B by one kernel."""
+    """A and B by one kernel; a column at a time if it would be too long."""
     kernel, given = _kernel(job, by_tangents(job.step, shapes), shapes), _given(job, shapes)
+    if current_form() == "auto" and not kernel.fits:
+        return *_by_columns(job, shapes), None
     rows = [array if len(array) == len(job) else array[0] for array in given.values()]
     A, B = _leaves(job, kernel, [job.q, job.v, *rows], into)
     return A, B, _code(kernel)
