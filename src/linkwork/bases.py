@@ -134,11 +134,13 @@ class _Root(NamedTuple):
 
     def of_forces(self, v: Array) -> Array:
         """W⁻¹ v."""
-        return _divided(self.factor, v / self.scale)
+        with memory_for("vectors", v.shape):
+            return _divided(self.factor, v / self.scale)
 
     def to_motions(self, u: Array) -> Array:
         """W⁻ᵀ u."""
-        return np.asarray(_divided(_t(self.factor), u) / self.scale)
+        with memory_for("vectors", u.shape):
+            return np.asarray(_divided(_t(self.factor), u) / self.scale)
 
     def to_forces(self, v: Array) -> Array:
         """W v."""
