@@ -114,6 +114,10 @@ from linkwork.model.model import Model as Model
 from linkwork.model.parameters import with_inertial_parameters as with_inertial_parameters
 from linkwork.model.placements import placement as placement
 from linkwork.model.points import Point as Point
+from linkwork.simulation.event_record import EventRecord as EventRecord
+from linkwork.simulation.events import BreakingForce as BreakingForce
+from linkwork.simulation.events import Event as Event
+from linkwork.simulation.happened import Happened as Happened
 from linkwork.simulation.rollouts.gradients import Gradients as Gradients
 from linkwork.simulation.rollouts.linearise import Linearised as Linearised
 from linkwork.simulation.rollouts.linearise import linearise as linearise

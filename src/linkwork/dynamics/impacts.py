@@ -99,3 +99,8 @@ class _Impact(ConstrainedFunction):
 
 
 _IMPACT = _Impact()
+
+
+def jump(state: ConstrainedState) -> tuple[Array, ...]:
+    """The velocities after an impact, and the impulses, in a state over arrays."""
+    return _IMPACT.text(state, ())

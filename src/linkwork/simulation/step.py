@@ -6,8 +6,8 @@ gradients run or differentiate this text; records, viewers and Python functions 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -30,12 +30,16 @@ from linkwork.simulation.plant import Answer, Plant
 if TYPE_CHECKING:
     from linkwork.dynamics.contact.law import Touching
     from linkwork.simulation.coupled import Together
+    from linkwork.simulation.events import Events
     from linkwork.simulation.stops import Joint
 
+grip_of = LateFunction("linkwork.simulation.event_steps:grip_of")
 limits_of = LateFunction("linkwork.simulation.coupled:limits_of")
 moving_together = LateFunction("linkwork.simulation.coupled:moving_together")
+stepped = LateFunction("linkwork.simulation.event_steps:stepped")
 subroutine = LateFunction("linkwork.compiled.subroutine:subroutine")
 touching = LateFunction("linkwork.dynamics.contact.law:touching")
+varied = LateFunction("linkwork.dynamics.varied:varied")
 
 
 @dataclass(frozen=True)
@@ -47,12 +51,14 @@ class Step:
         law: (t, q, v, *parameters) -> tau.
         load: (t, q, v) -> external wrenches.
         cost: (t, q, v, tau, *parameters) -> number.
-        constraints: with their time constant (s), ``stabilisation``, and ``proximal`` damping.
+        constraints: those that are active from the start, with their time constant (s), ``stabilisation``, and ``proximal`` damping.
         joints: those with stops or stiction.
         contacts: None for none.
         rough: whether dry joint friction is a row of the contact problem.
         contact_forces: whether the forces of contacts are part of the answer.
         varied: the parameters of the mechanism that are data.
+        events: that attach and detach constraints; None for none.
+        switched: whether it is data which constraints are active, and where they hold.
     """
 
     model: Model
@@ -68,6 +74,8 @@ class Step:
     rough: bool = False
     contact_forces: bool = False
     varied: tuple[str, ...] = ()
+    events: Events | None = None
+    switched: bool = False
 
     @property
     def several(self) -> bool:
@@ -90,7 +98,8 @@ class Step:
     @cached_property
     def together(self) -> Together | None:
         """The couplings, if there are no other constraints."""
-        found: Together | None = moving_together(self.model, self.constraints) if self.constraints else None
+        always = bool(self.constraints) and not self.switched
+        found: Together | None = moving_together(self.model, self.constraints) if always else None
         return found
 
     @cached_property
@@ -112,7 +121,21 @@ class Step:
     @property
     def functions(self) -> list[CompiledFunction]:
         """The compiled functions in the step."""
-        return [each for each in (self.law, self.load, self.cost) if each is not None]
+        own = [each for each in (self.law, self.load, self.cost) if each is not None]
+        return own if self.events is None else [*own, *self.events.functions]
+
+    @cached_property
+    def with_all(self) -> Step:
+        """The step with all constraints that are ever active, of which only some may be."""
+        assert self.events is not None
+        return replace(self, constraints=self.events.constraints, events=None, switched=True)
+
+    def mechanism(self, own: Sequence[Any]) -> Model:
+        """The model with its varied parameters."""
+        if not own:
+            return self.model
+        found: Model = varied(self.model, **dict(zip(self.varied, own, strict=True)))
+        return found
 
     @property
     def has_loops(self) -> bool:
@@ -126,7 +149,8 @@ class Step:
         constraints = [(type(one).__name__, one.kind(), one.placement.numbers()) for one in self.constraints]
         settings = (self.stabilisation, self.proximal) if constraints else ()
         contacts = () if self.contacts is None else (self.contacts.digest, self.rough, self.contact_forces)
-        return self.integrator, functions, constraints, settings, self.joints, contacts, self.varied
+        events = None if self.events is None else (self.events.digest, self.stabilisation, self.proximal)
+        return self.integrator, functions, constraints, settings, self.joints, contacts, self.varied, events, self.switched
 
     def key(self, name: str, *more: object) -> str | None:
         """The key of code of this step; None if it is not known without tracing."""
@@ -174,7 +198,8 @@ class Step:
 
     def answer(self, q: Any, v: Any, sums: Any, dt: Any, **inputs: Any) -> tuple[Any, Any, Any]:
         """Accelerations over the step, the driving forces, and the wrenches of the constraints."""
-        answer = self._begun(q, v, sums, dt, inputs)[1]
+        of, grip = (self, ()) if self.events is None else (self.with_all, grip_of(self, sums[2:]))
+        answer = of._begun(q, v, sums, dt, inputs, grip)[1]
         return answer.a, answer.tau, answer.wrenches
 
     def advance(self, q: Any, v: Any, sums: Any, dt: Any, **inputs: Any) -> tuple[Any, Any, Any]:
@@ -185,21 +210,24 @@ class Step:
         the law ("law_000", ...) and of the cost.
         """
         plant, answer = self._begun(q, v, sums, dt, inputs)
-        t, total = sums[0] * dt, sums[1]
+        t, total, before = sums[0] * dt, sums[1], (q, v)
         if self.cost is not None:
             total = total + self.cost(t, q, v, answer.tau, *numbered("cost", inputs))
         q, v = self.integrated(plant, t, q, v, answer.a, dt)
-        more = np.stack([sums[0] + 1.0, total])
-        return (
-            q,
-            v,
-            more if self.contacts is None else np.concatenate([more, answer.a if self.several else plant.start]),
-        )
+        more = [np.stack([sums[0] + 1.0, total])]
+        if self.contacts is not None:
+            more.append(answer.a if self.several else plant.start)
+        if self.events is not None:
+            q, v, numbers = stepped(self, t, before, sums[2:], (q, v), answer.wrenches, dt, inputs)
+            more.append(numbers)
+        return q, v, np.concatenate(more) if len(more) > 1 else more[0]
 
-    def _begun(self, q: Any, v: Any, sums: Any, dt: Any, inputs: Mapping[str, Any]) -> tuple[Plant, Answer]:
+    def _begun(
+        self, q: Any, v: Any, sums: Any, dt: Any, inputs: Mapping[str, Any], grip: Sequence[Any] = ()
+    ) -> tuple[Plant, Answer]:
         """The plant of a step, and its answer in the state at the step's beginning."""
         start = None if self.contacts is None else sums[2:]
-        plant = self.plant(dt, inputs, source=self.driving(inputs), start=start)
+        plant = self.plant(dt, inputs, source=self.driving(inputs), start=start, grip=grip)
         t = sums[0] * dt
         return plant, plant.answer(t, q, v, plant.source(0, t, q, v))
 

@@ -18,6 +18,7 @@ from linkwork.memory import check_memory
 from linkwork.model.model import Model
 from linkwork.properties import cached_property
 from linkwork.simulation import files, tables
+from linkwork.simulation.happened import Happened
 from linkwork.simulation.tangent import Tangent
 
 _MOST_TIMES = 1e9
@@ -39,6 +40,7 @@ class Trajectory:
         constraint_forces: wrenches (K, k, 6), N and N m, on frame a of each constraint, in that frame's axes; k may be
             0.
         interrupted: whether the simulation was stopped with Ctrl-C before its end.
+        events: what has happened, a tuple of ``Happened`` in order of time.
 
     Example:
         >>> import linkwork as lw
@@ -60,6 +62,7 @@ class Trajectory:
     tau: Array
     constraint_forces: Array
     interrupted: bool = False
+    events: tuple[Happened, ...] = ()
 
     def __post_init__(self) -> None:
         check_model(self.model)
@@ -220,7 +223,7 @@ class Trajectory:
         return np.clip(at.astype(np.float64), first, last)
 
 
-ARRAYS = tuple(field.name for field in fields(Trajectory) if field.name not in ("model", "interrupted"))
+ARRAYS = tuple(field.name for field in fields(Trajectory) if field.name not in ("model", "interrupted", "events"))
 """The names of a trajectory's arrays over time."""
 
 

@@ -32,7 +32,7 @@ def cut_off(into: Sequence[Array]) -> list[tuple[int, int]]:
         found.append((int(trajectory), record))
         for array in into[:2]:
             array[trajectory, record:] = np.nan
-        into[2][trajectory] = np.nan
+        into[-1][trajectory] = np.nan
     return found
 
 
@@ -41,14 +41,15 @@ def explained(job: Job, into: Sequence[Array], trajectory: int, record: int) -> 
     again, with ever finer records.
     """
     one, done, every = job.some(trajectory, 1), (record - 1) * job.every, job.every
-    q, v = (array[trajectory, record - 1] for array in into[:2])
+    state = [array[trajectory : trajectory + 1, record - 1] for array in into[:-1]]
     while every > 1:
-        again = one.later(done, q[None], v[None], min(every, job.steps - done), max(1, every // _FINER))
+        again = one.later(done, state, min(every, job.steps - done), max(1, every // _FINER))
         finer = again.buffers()
         again.run(finer, 1)
         ((_, bad),) = cut_off(finer)
-        q, v = (array[0, bad - 1] for array in finer[:2])
+        state = [array[:, bad - 1] for array in finer[:-1]]
         done, every = done + (bad - 1) * again.every, again.every
+    v = state[1][0]
     fastest = int(abs(v).argmax())
     if abs(v[fastest]) > BLOWN_UP:
         joint = joint_of(job.model, fastest)
@@ -57,7 +58,7 @@ def explained(job: Job, into: Sequence[Array], trajectory: int, record: int) -> 
             f"smaller gains, or damping"
         )
         return done + 1, joint, reason
-    last = one.later(done, q[None], v[None], 1, 1)
+    last = one.later(done, state, 1, 1)
     reason = reason_of(last)
     return done + 1, next((name for name in job.model.joint_names if f"joint {name!r}" in reason), None), reason
 

@@ -21,9 +21,10 @@ from linkwork.errors import TracingError
 from linkwork.late import LateFunction
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import allocated
-from linkwork.simulation.rollouts.steps import RECORDED, plain, size_of_sums, step_plan
+from linkwork.simulation.rollouts.steps import plain, recorded, size_of_sums, step_plan
 from linkwork.simulation.step import Step
 
+events_at_start = LateFunction("linkwork.simulation.event_steps:start")
 diagnose = LateFunction("linkwork.dynamics.diagnosis:diagnose")
 
 
@@ -38,6 +39,7 @@ class Job:
         engine: the form in which it runs.
         shapes: of the parameters of a law and a cost, for one step.
         before: the number of steps already done.
+        happened: what the time loop carries of events, if steps are already done (n, numbers).
         known: the plan of the last step, if there is one, with the arguments, the step and the form that it is for;
             jobs made from each other share it, in this process.
     """
@@ -51,6 +53,7 @@ class Job:
     engine: str
     shapes: dict[str, Shape] = field(default_factory=dict)
     before: int = 0
+    happened: Array | None = None
     known: list[tuple[list[str], Step, str, Plan]] = field(default_factory=list, compare=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -71,14 +74,17 @@ class Job:
     def some(self, first: int, count: int) -> Job:
         """Some of the trajectories."""
         few = slice(first, first + count)
+        happened = None if self.happened is None else self.happened[few]
         parts = {name: array if len(array) == 1 else array[few] for name, array in self.parts.items()}
-        return replace(self, q=self.q[few], v=self.v[few], parts=parts)
+        return replace(self, q=self.q[few], v=self.v[few], parts=parts, happened=happened)
 
-    def later(self, step: int, q: Array, v: Array, steps: int, every: int) -> Job:
-        """``steps`` steps from a later step on."""
+    def later(self, step: int, state: Sequence[Array], steps: int, every: int) -> Job:
+        """``steps`` steps from a later step on, where the time loop has this state."""
         span = slice(step, step + steps)
         parts = {name: array if array.shape[1] == 1 else array[:, span] for name, array in self.parts.items()}
-        return replace(self, q=q, v=v, parts=parts, steps=steps, every=every, before=self.before + step)
+        happened = None if self.step.events is None else state[2][:, 2:]
+        now = {"q": state[0], "v": state[1], "parts": parts, "happened": happened}
+        return replace(self, **now, steps=steps, every=every, before=self.before + step)
 
     def apart_from(self, into: Sequence[Array]) -> Job:
         """The same job, with copies of the arrays that share memory with ``into``."""
@@ -90,9 +96,10 @@ class Job:
         return replace(self, q=apart(self.q), v=apart(self.v), parts=parts)
 
     def buffers(self) -> list[Array]:
-        """Arrays for the records of q and v, and for the cost of each trajectory."""
+        """Arrays for the records of q and v, of the sums if there are events, and for the cost of each trajectory."""
         count = records(self.steps, self.every)
-        shapes = [(len(self), count, size) for size in (self.model.nq, self.model.nv)]
+        widths = (self.model.nq, self.model.nv, size_of_sums(self.step))[: recorded(self.step)]
+        shapes = [(len(self), count, size) for size in widths]
         what = f"{count:,} records of {len(self):,} trajectories"
         return [*allocated(what, shapes, self.every), np.zeros(len(self))]
 
@@ -109,13 +116,15 @@ class Job:
         """
         *records_of, cost = into
         state = [np.array(array, order="C") for array in (self.q, self.v)]
-        for array, start in zip(records_of, state, strict=True):
-            array[:, 0] = start
         cost[...] = 0.0
         if not plain(self.step):
             sums = np.zeros((len(self), size_of_sums(self.step)))
             sums[:, 0] = self.before
+            if self.step.events is not None:
+                sums[:, 2:] = self.events_at_start if self.happened is None else self.happened
             state.append(sums)
+        for array, start in zip(records_of, state, strict=False):
+            array[:, 0] = start
         return state
 
     def go(self, state: Sequence[Array], into: Sequence[Array], first: int, steps: int, threads: int) -> int:
@@ -126,7 +135,7 @@ class Job:
             inputs.append(part if part.shape[1] == 1 else part[:, first : first + steps])
         try:
             status = run_over_time(
-                self.step_plan, state, inputs, into[:RECORDED], steps, self.every, threads, first, self.steps
+                self.step_plan, state, inputs, into[:-1], steps, self.every, threads, first, self.steps
             )
         except (ZeroDivisionError, OverflowError, TracingError) as error:
             if isinstance(error, TracingError) and not isinstance(error.__cause__, ArithmeticError):
@@ -134,8 +143,16 @@ class Job:
             # due to a constant of the model: every trajectory fails
             raise diagnose(self.algorithm, self.model, self.first_state(), ()) from None
         if self.step.cost is not None:
-            into[RECORDED][...] = state[RECORDED][:, 1]
+            into[-1][...] = state[-1][:, 1]
         return status
+
+    @property
+    def events_at_start(self) -> Array:
+        """What the time loop carries of events, before the first step."""
+        own = {name: array[:, 0].reshape(-1, *self.all_shapes[name]) for name, array in self.parts.items()}
+        t = self.before * float(self.parts["dt"][0, 0, 0])
+        found: Array = events_at_start(self.step, self.q, self.v, t, own)
+        return found
 
     def first_state(self) -> list[Array]:
         """The initial state of the first trajectory, as arguments of ``algorithm``."""

@@ -34,8 +34,9 @@ from linkwork.simulation.parts import (
     warn_of_efforts,
 )
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.step_arguments import step_of
+from linkwork.simulation.step_arguments import step_of, with_events
 
+check_events = LateFunction("linkwork.simulation.events:check_events")
 as_parameters = LateFunction("linkwork.dynamics.varied:as_parameters")
 
 
@@ -65,7 +66,7 @@ def request_of(
     model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None, *, dt: float, steps: int | None, every: int,
     torque: Any, parameters: Any, cost: Any, cost_parameters: Any, constraints: Any, stabilisation: Any, proximal: Any,
     joint_limits: Any, contacts: Any, friction: Any, friction_law: Any, integrator: Any, springs: Any,
-    effort_limits: Any, data: Mapping[str, ArrayLike | None], driven: bool, **others: Any,
+    effort_limits: Any, events: Any = None, data: Mapping[str, ArrayLike | None], driven: bool, **others: Any,
 ) -> Request:  # fmt: skip
     """The request of ``lw.rollout``, or ``lw.linearise``. ``dt`` and ``every`` are already checked, ``data`` are
     parameters of the mechanism, ``driven`` says whether a policy adds driving forces, and ``others`` are parts of a
@@ -77,6 +78,7 @@ def request_of(
         constraints=constraints, stabilisation=stabilisation, proximal=proximal, joint_limits=joint_limits,
         contacts=contacts,
     )  # fmt: skip
+    step, of_events = with_events(step, events)
     present = {name: value for name, value in data.items() if value is not None}
     varied = as_parameters(model, present) if present else {}
     if varied:
@@ -85,6 +87,7 @@ def request_of(
         **varied,
         **parameters_of(step.law, "law", "parameters", parameters, 3),
         **parameters_of(step.cost, "cost", "cost_parameters", cost_parameters, 4),
+        **of_events,
     }
     (start, speed), batch = as_batch(model, (("q", "configuration"), ("v", "velocity")), (q, v))
     parts = step_parts(
@@ -96,6 +99,8 @@ def request_of(
     count = step_count(steps, batch, {name: parts[name] for name in OVER_TIME if name in parts} | named)
     if not isfinite(count * dt):
         raise ArgumentError(f"{count} steps of dt = {dt:g} s last longer than a number can say; make dt smaller")
+    if step.events is not None:
+        check_events(step.events, of_events, count * dt)
     n, every_part = prod(batch), {**parts, **{key: array for key, (_, array, _) in inputs.items()}}
     with memory_for("arguments of trajectories", (n, model.nq + model.nv)):
         if not fits_memory(8.0 * n * (model.nq + model.nv)):
@@ -171,7 +176,7 @@ _IDENTIFIED = (
     (_shapes, ("parameters", "cost_parameters")),
     (_number, _SIMPLE),
     (_identity, _OBJECTS),
-    (_absent, ("f_ext", "inertias", "armature", "placements")),
+    (_absent, ("f_ext", "inertias", "armature", "placements", "events")),
 )
 """How each argument identifies a call, besides the numbers of its arrays."""
 

@@ -12,23 +12,26 @@ from linkwork.engine.trace.isomorphic import branches_of
 from linkwork.late import LateFunction
 from linkwork.simulation.step import Step
 
+sizes_of_events = LateFunction("linkwork.simulation.event_steps:sizes")
 often = LateFunction("linkwork.dynamics.varied:often")
-
-RECORDED = 2
-"""The number of arrays of the state that are recorded: q and v."""
-
 
 def plain(step: Step) -> bool:
     """Whether a step is that of ``algorithms.step``, without anything besides its parts."""
-    more = step.functions or step.constraints or step.joints or step.varied or step.several
+    more = step.functions or step.constraints or step.joints or step.varied or step.several or step.events
     return not more and step.contacts is None
 
 
 def size_of_sums(step: Step) -> int:
     """The size of the state besides q and v: the steps done, the cost, and with contacts the last accelerations, which
-    are the warm start of the next step.
+    are the warm start of the next step, and what the time loop carries of events.
     """
-    return 2 if step.contacts is None else 2 + step.model.nv
+    own = 2 if step.contacts is None else 2 + step.model.nv
+    return own if step.events is None else own + sum(sizes_of_events(step.events))
+
+
+def recorded(step: Step) -> int:
+    """The number of arrays of the state that are recorded: q and v, and with events the sums."""
+    return 2 if step.events is None else 3
 
 
 def step_plan(step: Step, shapes: Mapping[str, Shape], form: str) -> Plan:
@@ -39,7 +42,8 @@ def step_plan(step: Step, shapes: Mapping[str, Shape], form: str) -> Plan:
 def answer_plan(step: Step, shapes: Mapping[str, Shape]) -> Plan:
     """The plan for accelerations, driving forces and wrenches in a state; not worth machine code."""
     nv = step.model.nv
-    results = [(nv,), (nv,), (0 if step.contacts is not None else len(step.constraints), 6)]
+    constraints = step.constraints if step.events is None else step.events.constraints
+    results = [(nv,), (nv,), (0 if step.contacts is not None else len(constraints), 6)]
     return _plan("rollout answer", step.answer, step, results, shapes, "interpreted", False)
 
 
@@ -70,7 +74,7 @@ def _plan(
     usual = {arrays[name]: numbers for name, numbers in (often(model, arguments) if step.varied else {}).items()}
     branches = branches_of(model, program)
     identity = None if step.has_loops else key  # what is called is known from the trace alone
-    task = TracedTask(program, list(arguments.values()), results, identity, None, over_time, RECORDED, usual, branches)
+    task = TracedTask(program, list(arguments.values()), results, identity, None, over_time, recorded(step), usual, branches)
     plan = plan_for_trace(task, f"the step of this rollout of {model.name!r}", form)
     if key:
         if len(plans) >= 1000:  # laws that change from call to call

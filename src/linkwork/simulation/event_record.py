@@ -1,0 +1,51 @@
+"""What has happened in many trajectories, up to each recorded state."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.dynamics.arguments import Array
+from linkwork.model.constraints import Constraint
+from linkwork.simulation.event_steps import parts
+from linkwork.simulation.events import Events
+from linkwork.simulation.happened import Happened
+
+
+class EventRecord(NamedTuple):
+    """What has happened in each trajectory up to each of its K recorded states.
+
+    Attributes:
+        names: of the events.
+        constraints: all that are ever active.
+        count: how often each event has happened (..., K, events).
+        t: when each did last, s (..., K, events); NaN before it has.
+        active: whether each constraint is active (..., K, constraints).
+    """
+
+    names: tuple[str, ...]
+    constraints: tuple[Constraint, ...]
+    count: Array
+    t: Array
+    active: Array
+
+    def happened(self, which: tuple[Any, ...], times: Array) -> tuple[Happened, ...]:
+        """The events of one trajectory in order of time, whose states are at ``times``."""
+        found: list[tuple[float, Happened]] = []
+        count, last = self.count[which], self.t[which]
+        for event, name in enumerate(self.names):
+            for k in range(1, len(count)):
+                new = int(count[k, event] - count[k - 1, event])
+                some = [np.nan] * (new - 1) + [float(last[k, event])] * (new > 0)
+                found += [(float(times[k]) if np.isnan(t) else t, Happened(t, event, name)) for t in some]
+        return tuple(each for _, each in sorted(found, key=lambda one: one[0]))
+
+
+def event_record(events: Events, numbers: Array, batch: tuple[int, ...], times: Array) -> EventRecord:
+    """The record, from the numbers (trajectories, K, numbers) that the time loop carries of events."""
+    now = parts(events, numbers.reshape((*batch, *numbers.shape[1:])))
+    count = np.nan_to_num(now.count).astype(np.int64)
+    last = np.where(count > 0, now.last, np.nan)
+    names = tuple(one.name for one in events.changes)
+    return EventRecord(names, events.constraints, count, last, now.active > 0.5)
