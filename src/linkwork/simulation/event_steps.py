@@ -82,11 +82,16 @@ def start(step: Step, q: Array, v: Array, t: float, inputs: Mapping[str, Any]) -
     events, n = step.events, len(q)
     assert events is not None
     own, held = sizes(events), held_by(step.model, events.constraints)
-    active = np.tile([float(k < events.initial) for k in range(own.active)], (n, 1))
+    active = np.tile(_at_first(events), (n, 1))
     sides = np.stack([np.broadcast_to(x, (n,)) for x in _guards(events, t, q, v, inputs)], axis=-1) if own.sides else []
     places = _numbers_of(events, held.placements[[held.grips[k][0] for k in events.placed]])
     nothing = np.zeros((n, 2 * own.count))
     return np.concatenate([active, np.reshape(sides, (n, own.sides)), nothing, np.tile(places, (n, 1))], axis=-1)
+
+
+def _at_first(events: Events) -> Array:
+    """(constraints,), 1 for those that are active from the start."""
+    return np.array([float(k < events.initial) for k in range(len(events.constraints))])
 
 
 # Guards
@@ -126,14 +131,16 @@ def _broken(events: Events, wrenches: Any, active: Any, inputs: Mapping[str, Any
     """
     found = []
     for k in events.breaking:
-        number, limits = events.changes[k].guard.constraint, _inputs_of(inputs, k)
+        guard, most = events.changes[k].guard, _inputs_of(inputs, k)
+        number, broken = guard.constraint, 0.0 * active[:1].sum()
         assert number is not None
         if number >= len(wrenches):
-            found.append(0.0 * active[number])
+            found.append(broken)
             continue
-        own = wrenches[number]
-        excess = [np.sqrt(own[at] @ own[at]) - limit for at, limit in zip((slice(3), slice(3, 6)), limits, strict=True)]
-        found.append(np.where(excess[0] > 0.0, active[number], np.where(excess[1] > 0.0, active[number], 0.0)))
+        for which, limit in zip(guard.limits, most, strict=True):
+            own = wrenches[number, 3 * which : 3 * which + 3]
+            broken = np.where(own @ own > limit * limit, active[number], broken)
+        found.append(broken)
     return np.stack(found)
 
 
@@ -202,25 +209,24 @@ def stepped(
     """
     events = step.events
     assert events is not None
-    now, names, shapes = parts(events, numbers), list(inputs), [np.shape(each) for each in inputs.values()]
+    now, names = parts(events, numbers), list(inputs)
     guards = _guards(events, t + dt, *after, inputs)
     sides = np.stack(guards) if guards else now.sides
-    happening = np.concatenate([
-        np.where(now.count > 0.5, 1.0, 0.0),
-        *([_crossed(events, now.sides, sides, now.active)] if events.crossing else []),
-        *([_broken(events, wrenches, now.active, inputs)] if events.breaking else []),
-    ])  # fmt: skip
-    happens = _most(happening)
+    at_first = _at_first(events)
+    happens = np.sum(now.count)  # once something has happened, which constraints are active has to be looked up
+    if events.crossing:
+        happens = happens + np.sum(_crossed(events, now.sides, sides, at_first))
+    if events.breaking:
+        happens = happens + np.sum(_broken(events, wrenches, at_first, inputs))
 
-    def text(happens: Any, t: Any, dt: Any, q: Any, v: Any, numbers: Any, *values: Any) -> list[Any]:
-        own = dict(zip(names, (np.reshape(x, shape) for x, shape in zip(values, shapes, strict=True)), strict=True))
-        state, some = _searched(step, events, t, dt, q, v, parts(events, numbers), own), happens > 0.5
-        return [np.where(some, x, 0.0) for x in state]
+    def text(happens: Any, t: Any, dt: Any, q: Any, v: Any, numbers: Any, *more: Any) -> list[Any]:
+        still, values = more[: len(unchanged)], more[len(unchanged) :]
+        found = _searched(step, events, t, dt, q, v, parts(events, numbers), dict(zip(names, values, strict=True)))
+        return [np.where(happens > 0.5, x, y) for x, y in zip(found, still, strict=True)]
 
-    found = subroutine(text, [[0]])(happens, t, dt, *before, numbers, *inputs.values())
-    still = *after, now.active, sides, now.count, now.last, now.places
-    kept = [np.where(happens > 0.5, x, y) for x, y in zip(found, still, strict=True)]
-    return kept[0], kept[1], np.concatenate(kept[2:])
+    unchanged = *after, now.active, sides, now.count, now.last, now.places
+    found = subroutine(text, [[0]])(happens, t, dt, *before, numbers, *unchanged, *inputs.values())
+    return found[0], found[1], np.concatenate(found[2:])
 
 
 class Search(NamedTuple):

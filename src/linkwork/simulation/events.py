@@ -113,13 +113,14 @@ class Event:
 
 class Guard(NamedTuple):
     """When an event happens: a compiled function changes its sign, or else the force of the constraint with this number
-    exceeds a limit, or else, with neither, at a time.
+    exceeds a limit, or else, with neither, at a time. ``limits`` are of the constraint's force, 0, or its moment, 1.
     """
 
     function: CompiledFunction | None = None
     constraint: int | None = None
     rises: bool = True
     falls: bool = False
+    limits: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -283,12 +284,9 @@ def _guard(
         limits = {"force": when.force, "moment": when.moment}
         if when.force is None and when.moment is None:
             raise ArgumentError(f"event {name!r} can never happen: its breaking force has neither force nor moment")
-        named = {f"{limit} of event {name!r}": value for limit, value in limits.items()}
-        data = {
-            f"{key}_{k:03}": _numbers(called, UNLIMITED if value is None else value)
-            for k, (called, value) in enumerate(named.items())
-        }
-        return Guard(constraint=every.index(when.constraint)), data
+        present = [(k, limit) for k, limit in enumerate(limits) if limits[limit] is not None]
+        data = {f"{key}_{k:03}": _numbers(f"{limit} of event {name!r}", limits[limit]) for k, limit in present}
+        return Guard(constraint=every.index(when.constraint), limits=tuple(k for k, _ in present)), data
     if callable(when):
         function = as_law(model, f"when of event {name!r}", when, ())
         rises, falls = event.direction != "falling", event.direction != "rising"

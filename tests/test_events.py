@@ -1,0 +1,265 @@
+"""Constraints that come and go within a motion, against a dense reference and laws of mechanics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from strategies import close
+
+Array = Any
+
+DT = 2e-3
+
+
+@cache
+def arm() -> lw.Model:
+    """Three hinges, not in one plane, under gravity, with some damping."""
+    builder = lw.Builder("arm of three")
+    last, place = "world", lw.placement((0.0, 0.0, 0.0))
+    for k, axis in enumerate(("y", (0.6, 0.8, 0.0), "y")):
+        last = builder.add_body(
+            f"link{k}", last, lw.joints.Revolute(axis), place, mass=1.0 + 0.3 * k, com=(0.2, 0.01, 0.02),
+            inertia=(0.01, 0.02, 0.015), damping=0.05 * k,
+        )  # fmt: skip
+        place = lw.placement((0.4, 0.0, 0.0))
+    builder.add_frame("tip", last, place)
+    builder.add_frame("post", "world", lw.placement((0.5, 0.0, -0.3)))
+    return builder.build()
+
+
+@cache
+def bodies() -> lw.Model:
+    """Two free bodies without gravity, each with a handle."""
+    builder = lw.Builder("two bodies", gravity=(0, 0, 0))
+    for name, mass in (("left", 1.0), ("right", 2.5)):
+        builder.add_body(name, joint=lw.joints.Free(), mass=mass, com=(0.05, 0, 0.02), inertia=(0.1, 0.2, 0.15))
+        builder.add_frame(f"{name} handle", name, lw.placement((0.3, 0.1, 0.0)))
+    return builder.build()
+
+
+@cache
+def height() -> Any:
+    """Of the arm's tip above a level."""
+    model = arm()
+
+    def above(t: Any, q: Any, v: Any, level: Any) -> Any:
+        return lw.forward_kinematics(model, q, ["tip"])[0][2, 3] - level
+
+    return lw.compile(above, t=(), q=model.nq, v=model.nv, level=())
+
+
+NORMAL = np.array([0.6, 0.0, 0.8])
+CATCH = lw.PointOnPlane("tip", normal=NORMAL)
+STATES = 5
+
+
+def starts(model: lw.Model) -> tuple[Array, Array]:
+    rng = np.random.default_rng(7)
+    q, v = zip(*(lw.random_state(model, rng) for _ in range(STATES)), strict=True)
+    return 0.3 * np.array(q), 0.5 * np.array(v)
+
+
+# A slow reference: dense matrices, one step at a time, and events found by bisection
+
+
+class Reference:
+    """The arm, whose tip is on a plane from an event to another one."""
+
+    def __init__(self, q: Array, v: Array, tau: float) -> None:
+        self.q, self.v, self.tau, self.model = q, v, tau, arm()
+        self.held: Array | None = None
+
+    def rows(self) -> tuple[Array, Array, Array]:
+        """The tip's Jacobian along the normal, its drift, and the error."""
+        J = lw.jacobian(self.model, self.q, ["tip"], reference="local_world_aligned")[:3]
+        drift = lw.jacobian_drift(self.model, self.q, self.v, ["tip"], reference="local_world_aligned")[:3]
+        off = lw.forward_kinematics(self.model, self.q, ["tip"])[0][:3, 3] - self.held
+        return NORMAL[None] @ J, NORMAL[None] @ drift, NORMAL[None] @ off
+
+    def solved(self, M: Array, right: Array, J: Array, below: Array) -> tuple[Array, Array]:
+        """The accelerations, and the force on the tip."""
+        n, k = len(M), len(J)
+        found = np.linalg.solve(np.block([[M, -J.T], [J, np.zeros((k, k))]]), np.concatenate([right, below]))
+        return found[:n], found[n:]
+
+    def motion(self, dt: float) -> tuple[Array, Array, Array]:
+        """The state after a step, and the force."""
+        damping = np.diag(self.model.damping)
+        M = lw.mass_matrix(self.model, self.q) + dt * damping
+        right = -lw.nonlinear_effects(self.model, self.q, self.v) - damping @ self.v
+        force = np.zeros(1)
+        if self.held is None:
+            a = np.linalg.solve(M, right)
+        else:
+            J, drift, off = self.rows()
+            below = -(drift + 2.0 / self.tau * (J @ self.v) + off / self.tau**2)
+            a, force = self.solved(M, right, J, below)
+        v = self.v + dt * a
+        return self.q + dt * v, v, force
+
+    def catch(self) -> None:
+        """The impact at which the tip is caught where it is."""
+        self.held = lw.forward_kinematics(self.model, self.q, ["tip"])[0][:3, 3]
+        J, M = self.rows()[0], lw.mass_matrix(self.model, self.q)
+        self.v = self.solved(M, M @ self.v, J, np.zeros(1))[0]
+
+    def until(self, guard: Callable[[Reference], float], dt: float) -> float:
+        """The time within a step of length dt at which a number becomes positive; dt, if it does not."""
+        q, v = self.q, self.v
+
+        def at(h: float) -> float:
+            self.q, self.v = q, v
+            self.q, self.v, _ = self.motion(h)
+            return guard(self)
+
+        low, high = 0.0, dt
+        if at(dt) >= 0.0:
+            while high - low > 1e-13 * dt:
+                middle = 0.5 * (low + high)
+                low, high = (low, middle) if at(middle) >= 0.0 else (middle, high)
+        at(high)
+        return high
+
+
+def by_reference(
+    q: Array, v: Array, steps: int, level: float, away: float, most: float = np.inf
+) -> tuple[Array, Array, list[float]]:
+    """The arm's tip is caught where it falls below a level, and let go at a time, or where it pulls too much."""
+    arm_now, times = Reference(q, v, 10.0 * DT), list[float]()
+    for step in range(steps):
+        t, left = step * DT, DT
+        while left > 1e-9 * DT:
+            now = t + DT - left
+
+            def sunk(x: Reference) -> float:
+                return float(level - lw.forward_kinematics(x.model, x.q, ["tip"])[0][2, 3])
+
+            def late(x: Reference, now: float = now) -> float:
+                return -1.0
+
+            if arm_now.held is not None and np.linalg.norm(arm_now.motion(left)[2]) > most:
+                arm_now.held = None
+                times.append(now)
+            free = arm_now.held is None and sunk(arm_now) < -1e-9
+            end = away - now if arm_now.held is not None and now < away <= now + left + 1e-12 else left
+            done = arm_now.until(sunk if free else late, min(end, left))
+            left -= done
+            if free and sunk(arm_now) >= 0.0:
+                arm_now.catch()
+                times.append(t + DT - left)
+            elif end < left + done or abs(now + done - away) < 1e-12:
+                arm_now.held = None
+                times.append(away)
+    return arm_now.q, arm_now.v, times
+
+
+AWAY = 0.1234 + 0.01 * np.arange(STATES)
+
+
+@cache
+def levels() -> Array:
+    """A little below the tips at the start."""
+    poses = lw.forward_kinematics(arm(), starts(arm())[0], ["tip"])
+    return poses[:, 0, 2, 3] - 0.004 * (1 + np.arange(STATES))
+
+
+def falling() -> list[lw.Event]:
+    """The tip is caught where it falls below a level, which differs, and let go at a time."""
+    return [
+        lw.Event(height(), attach=CATCH, direction="falling", parameters=(levels()[:, None],), name="catch"),
+        lw.Event(AWAY, detach=CATCH, name="let go"),
+    ]
+
+
+STEPS = 90
+
+
+@cache
+def caught() -> lw.Rollout:
+    q, v = starts(arm())
+    return lw.rollout(arm(), q, v, dt=DT, steps=STEPS, events=falling())
+
+
+def test_a_dense_reference_agrees() -> None:
+    q, v = starts(arm())
+    run, several = caught(), 0
+    for k in range(STATES):
+        end, speed, times = by_reference(q[k], v[k], STEPS, levels()[k], AWAY[k])
+        happened = run.trajectory(k).events
+        close([one.t for one in happened], times, 1e-9)
+        close(run.q[k, -1], end, 1e-8)
+        close(run.v[k, -1], speed, 1e-7)
+        several += len(times) > 1
+    assert several >= 2
+
+
+def test_a_step_that_is_cut_by_hand_agrees() -> None:
+    """Until an event the bits are those without events; then come ``lw.impact`` and the constrained motion."""
+    q, v = starts(arm())
+    before = lw.rollout(arm(), q, v, dt=DT, steps=20)
+    both = lw.rollout(arm(), q, v, dt=DT, steps=40, events=lw.Event(20 * DT, attach=CATCH))
+    assert np.array_equal(both.q[:, :20], before.q[:, :20]) and np.array_equal(both.v[:, :20], before.v[:, :20])
+    for k in range(2):
+        here = [lw.PointOnPlane.at(arm(), before.q[k, -1], "tip", normal=NORMAL)]
+        jumped, _ = lw.impact(arm(), before.q[k, -1], before.v[k, -1], here)
+        close(both.v[k, 20], jumped, 1e-11)
+        after = lw.rollout(arm(), before.q[k, -1], jumped, dt=DT, steps=20, constraints=here)
+        close(both.q[k, -1], after.q[-1], 1e-10)
+        close(both.v[k, -1], after.v[-1], 1e-9)
+        forces = both.trajectory(k).constraint_forces
+        assert not forces[:20].any()
+        close(forces[21:], after.trajectory().constraint_forces[1:], 1e-6)
+
+
+def test_alone_and_interpreted_the_bits_are_the_same() -> None:
+    q, v = starts(arm())
+    together, events = caught(), falling()
+    one = lw.rollout(
+        arm(), q[2], v[2], dt=DT, steps=STEPS,
+        events=[
+            lw.Event(height(), attach=CATCH, direction="falling", parameters=(levels()[2:3],), name="catch"),
+            lw.Event(AWAY[2], detach=CATCH, name="let go"),
+        ],
+    )  # fmt: skip
+    with lw.interpreted():
+        slow = lw.rollout(arm(), q, v, dt=DT, steps=STEPS, events=events)
+    for a, b in ((one.q, together.q[2]), (one.v, together.v[2]), (slow.q, together.q), (slow.v, together.v)):
+        assert np.array_equal(a, b)
+    assert one.trajectory().events == together.trajectory(2).events
+    assert np.array_equal(slow.events.t, together.events.t, equal_nan=True)
+
+
+def test_an_impact_keeps_momentum_and_takes_energy() -> None:
+    """Two free bodies meet: the handles come within reach, and are welded where they are."""
+    model = bodies()
+    reach = lw.compile(
+        lambda t, q, v, far: np.sum((lw.forward_kinematics(model, q, ["left handle", "right handle"])[0, :3, 3]
+                                     - lw.forward_kinematics(model, q, ["left handle", "right handle"])[1, :3, 3]) ** 2)
+        - far**2,
+        t=(), q=model.nq, v=model.nv, far=(),
+    )  # fmt: skip
+    rng = np.random.default_rng(3)
+    q = np.tile(lw.neutral(model), (4, 1))
+    q[:, 7] = 1.5
+    v = rng.normal(size=(4, model.nv)) * 0.3
+    v[:, 0] += 2.0
+    grip = lw.Weld("left handle", "right handle")
+    meet = lw.Event(reach, attach=grip, direction="falling", parameters=(np.full((4, 1), 0.8),))
+    run = lw.rollout(model, q, v, dt=1e-3, steps=700, record=1, integrator="runge_kutta_4", events=meet)
+    momentum, (kinetic, _) = lw.momentum(model, run.q, run.v), lw.energy(model, run.q, run.v)
+    assert (run.events.count[:, -1, 0] == 1).all()
+    about = momentum.reshape(4, 701, -1)
+    close(about, np.broadcast_to(about[:, :1], about.shape), 1e-7)
+    assert (np.diff(kinetic, axis=1) < 1e-6 * kinetic[:, :1]).all()
+    assert (kinetic[:, -1] < 0.99 * kinetic[:, 0]).all()
+    for k in range(4):
+        after = int(np.argmax(run.events.count[k, :, 0]))
+        places = lw.forward_kinematics(model, run.q[k, after:], ["left handle", "right handle"])
+        held = np.linalg.inv(places[:, 1]) @ places[:, 0]
+        close(held, np.broadcast_to(held[0], held.shape), 1e-6)
