@@ -263,3 +263,110 @@ def test_an_impact_keeps_momentum_and_takes_energy() -> None:
         places = lw.forward_kinematics(model, run.q[k, after:], ["left handle", "right handle"])
         held = np.linalg.inv(places[:, 1]) @ places[:, 0]
         close(held, np.broadcast_to(held[0], held.shape), 1e-6)
+
+
+def hanging(links: int = 3) -> tuple[lw.Model, list[lw.Constraint]]:
+    """Free bodies in a row, each welded to the one above, the first to the ceiling."""
+    builder = lw.Builder("weights in a row")
+    welds: list[lw.Constraint] = []
+    for k in range(links):
+        builder.add_body(f"weight{k}", joint=lw.joints.Free(), mass=1.0, inertia=(0.01, 0.01, 0.01))
+        above = f"weight{k - 1}" if k else "world"
+        welds.append(lw.Weld(f"weight{k}", above, lw.placement((0.0, 0.0, -0.2))))
+    return builder.build(), welds
+
+
+def test_what_breaks_is_the_link_that_bears_most() -> None:
+    """The load on the lowest weight grows by 50 N each second; the links bear 1, 2 and 3 weights besides."""
+    model, welds = hanging()
+    q = lw.neutral(model).reshape(3, 7)
+    q[:, 2] = [-0.2, -0.4, -0.6]
+    steps, most = 200, np.array([[60.0, 45.0, 30.0], [34.0, 45.0, 33.0], [100.0, 100.0, 100.0]])
+    pull = np.zeros((steps, 3, 6))
+    pull[:, 2, 2] = -50.0 * DT * np.arange(steps)
+    events = [lw.Event(lw.BreakingForce(weld, force=most[:, k])) for k, weld in enumerate(welds)]
+    run = lw.rollout(
+        model, q.reshape(-1), np.zeros(model.nv), dt=DT, steps=steps, f_ext=pull, constraints=welds, events=events
+    )
+    weight = 9.81 * np.array([3.0, 2.0, 1.0])
+    for k, limits in enumerate(most):
+        exceeded = np.array([[load > room for room in limits - weight] for load in -pull[:, 2, 2]])
+        found = run.trajectory(k)
+        if not exceeded.any():
+            assert not found.events and run.events.active[k].all()
+            continue
+        first = int(np.argmax(exceeded.any(axis=1)))
+        assert [one.event for one in found.events][:1] == [int(np.argmax(exceeded[first]))]
+        close(found.events[0].t, first * DT, 1e-12)
+        # a step never transmits more than the limit, and what has fallen off falls freely
+        sizes = np.linalg.norm(found.constraint_forces[:, :, :3], axis=2)
+        assert (np.delete(sizes, first, axis=0) <= limits * (1 + 1e-9)).all()
+        assert not sizes[first + 1 :, found.events[0].event].any()
+
+
+def test_events_at_the_same_time_and_a_cascade() -> None:
+    """Two pins hold a bar; when one breaks, the other has to bear all, and breaks in the same step."""
+    builder = lw.Builder("bar")
+    builder.add_body("bar", joint=lw.joints.Free(), mass=2.0, inertia=(0.1, 0.1, 0.1))
+    for side, x in (("left", -0.5), ("right", 0.5)):
+        builder.add_frame(side, "bar", lw.placement((x, 0.0, 0.0)))
+    model = builder.build()
+    pins = [lw.PointOnPlane(side) for side in ("left", "right")]
+    events = [lw.Event(lw.BreakingForce(pins[0], force=9.0)), lw.Event(lw.BreakingForce(pins[1], force=9.82))]
+    run = lw.rollout(model, lw.neutral(model), [0.0] * 6, dt=DT, steps=10, constraints=pins, events=events)
+    found = run.trajectory()
+    # the second pin would have to bear 4.9 N once the first is gone: the bar turns about it
+    assert [(one.t, one.event) for one in found.events] == [(0.0, 0)]
+    close(np.linalg.norm(found.constraint_forces[1, 1, :3]), 9.81 * 2 * 0.1 / (0.1 + 2 * 0.25), 0.05)
+    twice = [lw.Event(lw.BreakingForce(pins[0], force=9.0)), lw.Event(lw.BreakingForce(pins[1], force=3.0))]
+    falls = lw.rollout(model, lw.neutral(model), [0.0] * 6, dt=DT, steps=10, constraints=pins, events=twice)
+    assert [one.event for one in falls.trajectory().events] == [0, 1]
+    close(falls.q[-1, 2], -9.81 * DT**2 * 55, 1e-9)
+
+
+@pytest.mark.parametrize("case", ["stops", "stiction", "stops by Runge-Kutta", "proximal", "inertias", "rolled", "policy"])
+def test_events_beside_everything_else(case: str) -> None:
+    """The same as a motion that is cut by hand at the event's time."""
+    model, more, before, after = arm(), dict[str, Any](), dict[str, Any](), dict[str, Any]()
+    q, v = (x[1] for x in starts(model))
+    held = [lw.PointOnPlane("tip", normal=NORMAL)]
+    if "stops" in case:
+        model, q = limited(), np.clip(q, -0.3, 0.3)
+        more = {"joint_limits": True}
+    if case == "stiction":
+        more = {"friction": 2.0, "friction_law": "stiction"}
+    if case == "stops by Runge-Kutta":
+        more |= {"integrator": "runge_kutta_4", "friction": False}
+    if case == "proximal":
+        more, held = {"proximal": 1e-6}, [*held, lw.PointOnPlane("tip", normal=2 * NORMAL, placement=lw.placement())]
+    if case == "inertias":
+        more = {"inertias": 1.2 * model.inertial_parameters}
+    if case == "policy":
+        more = {"policy": lambda t, q, v: -0.5 * q}
+    with lw.form("rolled" if case == "rolled" else "auto"):
+        event = lw.Event(20 * DT, attach=held)
+        both = lw.rollout(model, q, v, dt=DT, steps=40, events=event, **more)
+        first = lw.rollout(model, q, v, dt=DT, steps=20, **more)
+        assert np.array_equal(both.q[:20], first.q[:20])
+        there = [type(one).at(model, first.q[-1], "tip", normal=one.normal) for one in held]
+        own = lw.with_inertial_parameters(model, more["inertias"]) if case == "inertias" else model
+        jumped, _ = lw.impact(own, first.q[-1], first.v[-1], there, more.get("proximal", 0.0))
+        close(both.v[20], jumped, 1e-9)
+        second = lw.rollout(model, first.q[-1], jumped, dt=DT, steps=20, constraints=there, **more)
+    close(both.q[-1], second.q[-1], 1e-8)
+    close(both.v[-1], second.v[-1], 1e-6)
+
+
+@cache
+def limited() -> lw.Model:
+    """The arm with limits that it reaches."""
+    builder = lw.Builder("arm with stops")
+    last, place = "world", lw.placement((0.0, 0.0, 0.0))
+    for k, axis in enumerate(("y", (0.6, 0.8, 0.0), "y")):
+        last = builder.add_body(
+            f"link{k}", last, lw.joints.Revolute(axis), place, mass=1.0 + 0.3 * k, com=(0.2, 0.01, 0.02),
+            inertia=(0.01, 0.02, 0.015), damping=0.05 * k, lower=-0.35, upper=0.35,
+        )  # fmt: skip
+        place = lw.placement((0.4, 0.0, 0.0))
+    builder.add_frame("tip", last, place)
+    return builder.build()
