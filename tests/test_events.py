@@ -370,3 +370,85 @@ def limited() -> lw.Model:
         place = lw.placement((0.4, 0.0, 0.0))
     builder.add_frame("tip", last, place)
     return builder.build()
+
+
+OTHER = lw.Ball("tip", "post")
+LEVEL = lw.compile(lambda t, q, v: q[0] - 0.1, t=(), q=3, v=3)
+
+BAD: list[tuple[Any, dict[str, Any], str]] = [
+    ([3], {}, r"events\[0\] is 3"),
+    (lw.Event(0.1), {}, "changes nothing"),
+    (lw.Event(0.1, attach=[3]), {}, "lw.Weld, lw.Ball"),  # type: ignore[list-item]
+    (lw.Event(0.1, attach=CATCH, detach=CATCH), {}, "both attaches and detaches"),
+    (lw.Event(0.1, attach=CATCH, name=3), {}, "must be text"),  # type: ignore[arg-type]
+    (lw.Event(0.1, attach=lw.Ball("tap")), {}, r"attach Ball\('tap', 'world'\).*no frame named 'tap'"),
+    (lw.Event(0.1, attach=lw.Coupling("joint_link0", "joint_link2")), {}, "in_place=False"),
+    (lw.Event(0.0, attach=CATCH), {}, "must be positive"),
+    (lw.Event(np.nan, attach=CATCH), {}, "must be positive"),
+    (lw.Event("soon", attach=CATCH), {}, "must be a time"),
+    (lw.Event([0.1, 0.2, 0.3], attach=CATCH), {}, "do not broadcast"),
+    (lw.Event(0.1, attach=CATCH, direction="up"), {}, "direction"),
+    (lw.Event(0.1, attach=CATCH, direction="rising"), {}, "sign change"),
+    (lw.Event(0.1, attach=CATCH, parameters=(1.0,)), {}, "parameters are for a function"),
+    (lw.Event(lambda t, q: q[0], attach=CATCH), {}, "event"),
+    (lw.Event(lambda t, q, v: q, attach=CATCH), {}, "one number"),
+    (lw.Event(LEVEL, attach=CATCH, parameters=(1.0,)), {}, "0 parameter"),
+    (lw.Event(0.1, attach=CATCH, in_place=1), {}, "in_place"),  # type: ignore[arg-type]
+    (lw.Event(lw.BreakingForce("tip", 3.0)), {}, "breaking force is of one"),  # type: ignore[arg-type]
+    (lw.Event(lw.BreakingForce(CATCH, -3.0)), {"constraints": CATCH}, "must be positive"),
+    # that never can happen
+    (lw.Event(0.5, attach=CATCH), {}, "can never happen: it is at 0.5 s, and the motion ends at 0.2 s"),
+    (lw.Event(0.1, attach=CATCH), {"constraints": CATCH}, "can never happen.*is active already"),
+    (lw.Event(0.1, detach=CATCH), {}, "can never happen.*is not active"),
+    (lw.Event(lw.BreakingForce(CATCH)), {"constraints": CATCH}, "can never happen: its breaking force has neither"),
+    (lw.Event(lw.BreakingForce(CATCH, 3.0)), {}, "can never happen.*is not active"),
+    ([lw.Event(0.1, attach=CATCH), lw.Event(0.05, detach=CATCH, name="early")], {}, "'early' can never happen"),
+    (lw.Event(lambda t, q, v: 0.0 * t + 1.0, attach=CATCH), {}, "can never happen.*constant"),
+    # that contradict
+    (
+        [lw.Event(0.1, attach=CATCH, name="on"), lw.Event(0.1, detach=CATCH, name="off")],
+        {},
+        "events 'on' and 'off' contradict",
+    ),
+    (
+        [lw.Event(LEVEL, attach=CATCH, name="on"), lw.Event(LEVEL, detach=CATCH, direction="falling", name="off")],
+        {},
+        "events 'on' and 'off' contradict",
+    ),
+    (lw.Event(0.1, attach=CATCH), {"contacts": [lw.Contact("tip")]}, "contacts or events"),
+]
+
+
+@pytest.mark.parametrize(("events", "more", "message"), BAD)
+def test_bad_events_are_named(events: Any, more: dict[str, Any], message: str) -> None:
+    q, v = (x[:2] for x in starts(arm()))
+    with pytest.raises(lw.ArgumentError, match=message):
+        lw.rollout(arm(), q, v, dt=DT, steps=100, events=events, **more)
+
+
+def test_gradients_through_events_are_refused() -> None:
+    with pytest.raises(lw.ArgumentError, match="no gradients: its velocities jump"):
+        caught().pullback(q=1.0)
+
+
+def test_constraints_that_cannot_hold_together_are_named() -> None:
+    """Two pins in different places on a hinge: the second one cannot move."""
+    q, v = (x[0] for x in starts(arm()))
+    pins = [lw.Weld("tip"), lw.Ball("tip", "post")]
+    with pytest.raises(lw.SimulationError, match="Weld.*Ball"):
+        lw.rollout(arm(), q, v, dt=DT, steps=100, events=[lw.Event(0.05, attach=pins)])
+
+
+def test_a_search_that_does_not_end_says_so() -> None:
+    """Two events that undo each other in no time: caught as soon as it falls, let go as soon as it is at rest."""
+    q, v = (x[0] for x in starts(arm()))
+
+    def sinking(t: Any, q: Any, v: Any) -> Any:
+        return lw.frame_velocity(arm(), q, v, ["tip"], "local_world_aligned")[0][:3] @ NORMAL + 1e-9
+
+    speed = lw.compile(sinking, t=(), q=3, v=3)
+    events = [
+        lw.Event(speed, attach=CATCH, direction="falling"), lw.Event(speed, detach=CATCH, direction="rising")
+    ]  # fmt: skip
+    with pytest.raises(lw.SimulationError, match="search for events within a step"):
+        lw.rollout(arm(), q, 0.0 * v, dt=DT, steps=3, events=events)

@@ -49,3 +49,12 @@ def event_record(events: Events, numbers: Array, batch: tuple[int, ...], times: 
     last = np.where(count > 0, now.last, np.nan)
     names = tuple(one.name for one in events.changes)
     return EventRecord(names, events.constraints, count, last, now.active > 0.5)
+
+
+def may_be_active(events: Events, numbers: Array) -> list[tuple[Constraint, ...]]:
+    """The constraints that are active, by the numbers that the time loop carries of events, and after each event."""
+    active = parts(events, numbers).active > 0.5
+    sets = [active]
+    for attach, detach in zip(events.attaches > 0.5, events.detaches > 0.5, strict=True):
+        sets.append((active & ~detach) | attach)
+    return [tuple(one for one, on in zip(events.constraints, each, strict=True) if on) for each in sets]

@@ -19,6 +19,7 @@ from linkwork.batches import leading_axes
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape
 from linkwork.dynamics.held import held_by, shown_constraint
+from linkwork.engine.ir.program import constants
 from linkwork.errors import ArgumentError, LinkworkError, shown
 from linkwork.model.constraints import Ball, Constraint, Hinge, PointOnPlane, Weld, as_constraints
 from linkwork.model.model import Model
@@ -290,6 +291,8 @@ def _guard(
     if callable(when):
         function = as_law(model, f"when of event {name!r}", when, ())
         rises, falls = event.direction != "falling", event.direction != "rising"
+        if 0 in constants(function.program, "result0"):
+            raise ArgumentError(f"event {name!r} can never happen: its function is constant")
         own = parameters_of(function, key, f"parameters of event {name!r}", event.parameters, 3)
         return Guard(function, rises=rises, falls=falls), own
     if event.direction != "both":
@@ -327,8 +330,8 @@ def check_events(events: Events, data: Mapping[str, Any], duration: float) -> No
                 f"event {change.name!r} can never happen: it is at {time.min():g} s, and the motion ends at "
                 f"{duration:g} s"
             )
-    _check_possible(events, times)
     _check_contradictions(events, times)
+    _check_possible(events, times)
 
 
 def _times(events: Events, data: Mapping[str, Any], event: int) -> Array | None:

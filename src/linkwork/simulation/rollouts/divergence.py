@@ -13,9 +13,13 @@ from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.constrained import constrained_dynamics
 from linkwork.dynamics.diagnosis import diagnose
 from linkwork.errors import LinkworkError, LinkworkWarning, SingularError
+from linkwork.late import LateFunction
+from linkwork.model.constraints import Constraint
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.unsolved import unsolved
+
+may_be_active = LateFunction("linkwork.simulation.event_record:may_be_active")
 
 _FINER = 1000
 """The number of records into which an interval is divided."""
@@ -80,17 +84,37 @@ def reason_of(job: Job) -> str:
             step.law(job.before * job.parts["dt"][0, 0, 0], q, v, *rows)
         except SingularError as error:
             return f"the law in torque has no finite result: {error}"
-    if step.constraints:
-        zero = np.zeros_like(v)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", LinkworkWarning)
-                constrained_dynamics(job.model, q, v, zero, step.constraints, None, step.stabilisation, step.proximal)
-        except LinkworkError as error:
-            return str(error)
-        if step.proximal:
-            return (
-                f"the proximal iteration of the constraints does not end, since some are nearly redundant; pass a "
-                f"smaller proximal than {step.proximal:g}, or leave out what is redundant"
-            )
+    reason = next(filter(None, (_of_constraints(job, several) for several in _constraints(job))), None)
+    if reason is not None:
+        return reason
     return str(diagnose(job.algorithm, job.model, job.first_state(), ())).removeprefix(f"{job.algorithm.name}: ")
+
+
+def _constraints(job: Job) -> list[tuple[Constraint, ...]]:
+    """The constraints of the first step; or, as any event may happen in it, the sets of them that may be active."""
+    step = job.step
+    if step.events is None:
+        return [step.constraints]
+    numbers = job.events_at_start if job.happened is None else job.happened
+    sets: list[tuple[Constraint, ...]] = may_be_active(step.events, numbers[0])
+    return sets
+
+
+def _of_constraints(job: Job, constraints: tuple[Constraint, ...]) -> str | None:
+    """Why these have no finite forces; None if they have."""
+    step, (q,), (v,) = job.step, job.q, job.v
+    if not constraints:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LinkworkWarning)
+            zero = np.zeros_like(v)
+            constrained_dynamics(job.model, q, v, zero, constraints, None, step.stabilisation, step.proximal)
+    except LinkworkError as error:
+        return str(error)
+    if step.proximal:
+        return (
+            f"the proximal iteration of the constraints does not end, since some are nearly redundant; pass a "
+            f"smaller proximal than {step.proximal:g}, or leave out what is redundant"
+        )
+    return None
