@@ -19,36 +19,36 @@ class EventRecord(NamedTuple):
     Attributes:
         names: of the events.
         constraints: all that are ever active.
-        count: how often each event has happened (..., K, events).
-        t: when each did last, s (..., K, events); NaN before it has.
+        counts: how often each event has happened (..., K, events).
+        times: when each did last, s (..., K, events); NaN before it has.
         active: whether each constraint is active (..., K, constraints).
     """
 
     names: tuple[str, ...]
     constraints: tuple[Constraint, ...]
-    count: Array
-    t: Array
+    counts: Array
+    times: Array
     active: Array
 
-    def happened(self, which: tuple[Any, ...], times: Array) -> tuple[Happened, ...]:
-        """The events of one trajectory in order of time, whose states are at ``times``."""
+    def happened(self, which: tuple[Any, ...], at: Array) -> tuple[Happened, ...]:
+        """The events of one trajectory in order of time, whose states are at these times."""
         found: list[tuple[float, Happened]] = []
-        count, last = self.count[which], self.t[which]
+        counts, last = self.counts[which], self.times[which]
         for event, name in enumerate(self.names):
-            for k in range(1, len(count)):
-                new = int(count[k, event] - count[k - 1, event])
+            for k in range(1, len(counts)):
+                new = int(counts[k, event] - counts[k - 1, event])
                 some = [np.nan] * (new - 1) + [float(last[k, event])] * (new > 0)
-                found += [(float(times[k]) if np.isnan(t) else t, Happened(t, event, name)) for t in some]
+                found += [(float(at[k]) if np.isnan(t) else t, Happened(t, event, name)) for t in some]
         return tuple(each for _, each in sorted(found, key=lambda one: one[0]))
 
 
-def event_record(events: Events, numbers: Array, batch: tuple[int, ...], times: Array) -> EventRecord:
+def event_record(events: Events, numbers: Array, batch: tuple[int, ...]) -> EventRecord:
     """The record, from the numbers (trajectories, K, numbers) that the time loop carries of events."""
     now = parts(events, numbers.reshape((*batch, *numbers.shape[1:])))
-    count = np.nan_to_num(now.count).astype(np.int64)
-    last = np.where(count > 0, now.last, np.nan)
+    counts = np.nan_to_num(now.counts).astype(np.int64)
+    last = np.where(counts > 0, now.last, np.nan)
     names = tuple(one.name for one in events.changes)
-    return EventRecord(names, events.constraints, count, last, now.active > 0.5)
+    return EventRecord(names, events.constraints, counts, last, now.active > 0.5)
 
 
 def may_be_active(events: Events, numbers: Array) -> list[tuple[Constraint, ...]]:

@@ -18,6 +18,7 @@ Each round of this search computes one span; it ends when the step does.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ from linkwork.compiled.repeating import repeat
 from linkwork.compiled.subroutine import subroutine
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.constrained_state import ConstrainedState
-from linkwork.dynamics.constraint_solvers import OfActive, TracedSolver
+from linkwork.dynamics.constraint_solvers import OfActive
 from linkwork.dynamics.held import HeldBy, held_by
 from linkwork.dynamics.impacts import jump
 from linkwork.dynamics.kinematics import forward_kinematics
@@ -50,14 +51,14 @@ class Happenings(NamedTuple):
     Attributes:
         active: (constraints,), 1 for those that are active.
         sides: (guards,), the numbers whose signs change, at the end of the last step.
-        count: (events,), how often each has happened.
+        counts: (events,), how often each has happened.
         last: (events,), when it did last, s.
         places: (numbers,), where constraints hold that may attach in place.
     """
 
     active: Any
     sides: Any
-    count: Any
+    counts: Any
     last: Any
     places: Any
 
@@ -74,7 +75,7 @@ def parts(events: Events, numbers: Any) -> Happenings:
     own, edges = sizes(events), [0]
     for size in own:
         edges.append(edges[-1] + size)
-    return Happenings(*(numbers[..., a:b] for a, b in zip(edges, edges[1:], strict=False)))
+    return Happenings(*(numbers[..., a:b] for a, b in pairwise(edges)))
 
 
 def start(step: Step, q: Array, v: Array, t: float, inputs: Mapping[str, Any]) -> Array:
@@ -83,10 +84,10 @@ def start(step: Step, q: Array, v: Array, t: float, inputs: Mapping[str, Any]) -
     assert events is not None
     own, held = sizes(events), held_by(step.model, events.constraints)
     active = np.tile(_at_first(events), (n, 1))
-    sides = np.stack([np.broadcast_to(x, (n,)) for x in _guards(events, t, q, v, inputs)], axis=-1) if own.sides else []
+    sides = [np.broadcast_to(x, (n,)) for x in _guards(events, t, q, v, inputs)]
     places = _numbers_of(events, held.placements[[held.grips[k][0] for k in events.placed]])
-    nothing = np.zeros((n, 2 * own.count))
-    return np.concatenate([active, np.reshape(sides, (n, own.sides)), nothing, np.tile(places, (n, 1))], axis=-1)
+    nothing = np.zeros((n, 2 * own.counts))
+    return np.concatenate([active, np.reshape(sides, (own.sides, n)).T, nothing, np.tile(places, (n, 1))], axis=-1)
 
 
 def _at_first(events: Events) -> Array:
@@ -121,7 +122,7 @@ def _crossed(events: Events, sides: Any, now: Any, active: Any) -> Any:
     guards = [events.changes[k].guard for k in events.crossing]
     rises, falls = (np.array([float(getattr(guard, which)) for guard in guards]) for which in ("rises", "falls"))
     up = np.where(sides < 0.0, np.where(now < 0.0, 0.0, 1.0), 0.0)
-    down = np.where(0.0 < sides, np.where(0.0 < now, 0.0, 1.0), 0.0)
+    down = np.where(sides > 0.0, np.where(now > 0.0, 0.0, 1.0), 0.0)
     return _armed(events, active)[events.crossing] * (rises * up + falls * down)
 
 
@@ -213,7 +214,7 @@ def stepped(
     guards = _guards(events, t + dt, *after, inputs)
     sides = np.stack(guards) if guards else now.sides
     at_first = _at_first(events)
-    happens = np.sum(now.count)  # once something has happened, which constraints are active has to be looked up
+    happens = np.sum(now.counts)  # once something has happened, which constraints are active has to be looked up
     if events.crossing:
         happens = happens + np.sum(_crossed(events, now.sides, sides, at_first))
     if events.breaking:
@@ -224,7 +225,7 @@ def stepped(
         found = _searched(step, events, t, dt, q, v, parts(events, numbers), dict(zip(names, values, strict=True)))
         return [np.where(happens > 0.5, x, y) for x, y in zip(found, still, strict=True)]
 
-    unchanged = *after, now.active, sides, now.count, now.last, now.places
+    unchanged = *after, now.active, sides, now.counts, now.last, now.places
     found = subroutine(text, [[0]])(happens, t, dt, *before, numbers, *unchanged, *inputs.values())
     return found[0], found[1], np.concatenate(found[2:])
 
@@ -234,7 +235,8 @@ class Search(NamedTuple):
 
     Attributes:
         left: time from the beginning of the span to the end of the step, s; 0 when it is done.
-        span: the time that is tried. low, high: between them the first event is. rounds: 0 if nothing was tried in this span so far; then 1, 2, 3, 1, ...
+        span: the time that is tried. low, high: between them the first event is.
+        rounds: 0 if nothing was tried in this span so far; then 1, 2, 3, 1, ...
         q, v: the state at the beginning of the span.
         happened: there.
         at_low, at_high: the guards' numbers at ``low`` and ``high``.
@@ -251,7 +253,7 @@ class Search(NamedTuple):
     v: Any
     active: Any
     sides: Any
-    count: Any
+    counts: Any
     last: Any
     places: Any
     at_low: Any
@@ -271,7 +273,7 @@ def _searched(
         return following, following.left > 0.0
 
     state = Search(*repeat(body, begin, [t + dt, dt, *inputs.values()], most=MOST_ROUNDS, name=PROBLEM))
-    return [state.q, state.v, state.active, state.sides, state.count, state.last, state.places]
+    return [state.q, state.v, state.active, state.sides, state.counts, state.last, state.places]
 
 
 def _round(step: Step, events: Events, at: Search, end: Any, dt: Any, inputs: Mapping[str, Any]) -> Search:
@@ -306,15 +308,13 @@ def _round(step: Step, events: Events, at: Search, end: Any, dt: Any, inputs: Ma
     rounds = np.where(anew, 0.0, np.where(at.rounds > 2.5, 1.0, at.rounds + 1.0))
     following = at._replace(
         left=left, low=low, high=high, rounds=rounds, past=crosses, q=here_q, v=here_v,
-        active=active, sides=np.where(moves, sides, at.sides), count=at.count + fired, last=last, places=places,
+        active=active, sides=np.where(moves, sides, at.sides), counts=at.counts + fired, last=last, places=places,
         at_low=at_low, at_high=at_high,
     )  # fmt: skip
     return following._replace(span=np.where(anew, left, _next(events, following, narrow)))
 
 
-def _spanned(
-    step: Step, events: Events, at: Search, t: Any, inputs: Mapping[str, Any]
-) -> tuple[Any, Any, Any]:
+def _spanned(step: Step, events: Events, at: Search, t: Any, inputs: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     """The state after the span that is tried, and the wrenches at its beginning."""
     of = step.with_all
     grip = at.active, _placements(events, held_by(step.model, events.constraints), at.places)
@@ -362,7 +362,7 @@ def _changed(
             of = [k for k in events.placed for _ in range(_place_size(events, k))]
             written = _numbers_of(events, held.placements[[held.grips[k][0] for k in events.placed]])
             places = np.where(new[of] > 0.5, np.where(here[of] > 0.5, _here(events, held, q), written), places)
-        solver = OfActive(TracedSolver(held.name, step.proximal, "impact"), active[held.of_rows])
+        solver = OfActive(held.name, step.proximal, "impact", active[held.of_rows])
         after = jump(ConstrainedState(held, solver, _placements(events, held, places), None, q, v))[0]
         return [np.where(np.max(new) > 0.5, after, v), places]
 

@@ -6,7 +6,7 @@ step has. Times, limits and parameters are data of a step, as those of a law are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -55,7 +55,7 @@ class BreakingForce:
         ...     lamp, lw.neutral(lamp), [0.0] * 6, dt=0.01, steps=20, constraints=hook, f_ext=[[[one]] for one in load],
         ...     events=lw.Event(lw.BreakingForce(hook, force=30.0)),
         ... )
-        >>> run.events.count[:, -1, 0]  # 2 kg weigh 19.62 N
+        >>> run.events.counts[:, -1, 0]  # 2 kg weigh 19.62 N
         array([0, 1])
     """
 
@@ -99,7 +99,7 @@ class Event:
         >>> run.v[:, -1].round(9)
         array([[1.5, 1.5],
                [1.5, 1.5]])
-        >>> run.events.t[:, -1, 0].round(9)  # each has a time of its own
+        >>> run.events.times[:, -1, 0].round(9)  # each has a time of its own
         array([0.33333333, 0.66666667])
     """
 
@@ -248,7 +248,9 @@ def _own_constraints(name: str, event: Event) -> tuple[list[Constraint], list[Co
     if isinstance(event.when, BreakingForce):
         broken = event.when.constraint
         if not isinstance(broken, Constraint):
-            raise ArgumentError(f"event {name!r}: a breaking force is of one lw.Weld, lw.Ball, ..., not {shown(broken)}")
+            raise ArgumentError(
+                f"event {name!r}: a breaking force is of one lw.Weld, lw.Ball, ..., not {shown(broken)}"
+            )
         detach = [*detach, *([] if broken in detach else [broken])]
     if not attach and not detach:
         raise ArgumentError(f"event {name!r} changes nothing: it needs constraints to attach or to detach")
@@ -273,9 +275,7 @@ def _check_frames(model: Model, name: str, constraints: Sequence[Constraint]) ->
             raise
 
 
-def _guard(
-    model: Model, name: str, event: Event, every: Sequence[Constraint], key: str
-) -> tuple[Guard, Data]:
+def _guard(model: Model, name: str, event: Event, every: Sequence[Constraint], key: str) -> tuple[Guard, Data]:
     """When an event happens, and the data of that."""
     when = event.when
     choice(f"direction of event {name!r}", event.direction, DIRECTIONS)
@@ -370,7 +370,9 @@ def _check_possible(events: Events, times: Sequence[Array | None]) -> None:
             *(f"{shown_constraint(events.constraints[k])} is active already" for k in change.attach),
             *(f"{shown_constraint(events.constraints[k])} is not active" for k in change.detach),
         ]
-        raise ArgumentError(f"event {change.name!r} can never happen, as it would change nothing: {' and '.join(stays)}")
+        raise ArgumentError(
+            f"event {change.name!r} can never happen, as it would change nothing: {' and '.join(stays)}"
+        )
 
 
 def _check_contradictions(events: Events, times: Sequence[Array | None]) -> None:
@@ -391,5 +393,3 @@ def _together(one: Guard, other: Guard, own: Array | None, others: Array | None)
         return bool(np.any(own == others))
     same = one.function is not None and other.function is one.function and len(one.function.shapes) == 3
     return same and ((one.rises and other.rises) or (one.falls and other.falls))
-
-

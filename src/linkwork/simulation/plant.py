@@ -235,7 +235,7 @@ class Plant:
                     model, q, v, forces, of.constraints, f_ext, of.stabilisation, of.proximal, self.method
                 )
         held, (active, placements) = held_by(model, of.constraints), grip
-        solver = OfActive(Solver(held.name, of.proximal), active[held.of_rows])
+        solver = OfActive(held.name, of.proximal, active=active[held.of_rows])
         settings = held.settings(of.stabilisation, of.proximal)
         return motion(constrained_state(held, solver, placements, settings, q, v, forces, f_ext))
 

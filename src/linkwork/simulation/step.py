@@ -51,7 +51,8 @@ class Step:
         law: (t, q, v, *parameters) -> tau.
         load: (t, q, v) -> external wrenches.
         cost: (t, q, v, tau, *parameters) -> number.
-        constraints: those that are active from the start, with their time constant (s), ``stabilisation``, and ``proximal`` damping.
+        constraints: those that are active from the start, with their time constant (s), ``stabilisation``, and
+            ``proximal`` damping.
         joints: those with stops or stiction.
         contacts: None for none.
         rough: whether dry joint friction is a row of the contact problem.
@@ -150,7 +151,8 @@ class Step:
         settings = (self.stabilisation, self.proximal) if constraints else ()
         contacts = () if self.contacts is None else (self.contacts.digest, self.rough, self.contact_forces)
         events = None if self.events is None else (self.events.digest, self.stabilisation, self.proximal)
-        return self.integrator, functions, constraints, settings, self.joints, contacts, self.varied, events, self.switched
+        own = self.integrator, functions, constraints, settings, self.joints, contacts, self.varied
+        return (*own, events, self.switched)
 
     def key(self, name: str, *more: object) -> str | None:
         """The key of code of this step; None if it is not known without tracing."""

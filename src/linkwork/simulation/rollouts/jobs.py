@@ -83,8 +83,8 @@ class Job:
         span = slice(step, step + steps)
         parts = {name: array if array.shape[1] == 1 else array[:, span] for name, array in self.parts.items()}
         happened = None if self.step.events is None else state[2][:, 2:]
-        now = {"q": state[0], "v": state[1], "parts": parts, "happened": happened}
-        return replace(self, **now, steps=steps, every=every, before=self.before + step)
+        now = replace(self, q=state[0], v=state[1], parts=parts, happened=happened)
+        return replace(now, steps=steps, every=every, before=self.before + step)
 
     def apart_from(self, into: Sequence[Array]) -> Job:
         """The same job, with copies of the arrays that share memory with ``into``."""

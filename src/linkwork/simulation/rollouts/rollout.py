@@ -160,8 +160,8 @@ def rollout(
     step is not too long; otherwise the interpreter runs it, with a warning.
 
     Returns:
-        A ``Rollout``: t (K,), q (..., K, nq), v (..., K, nv), ``cost`` (...,) if there is one, ``events``, and ``trajectory(i)``,
-        one trajectory with its accelerations and forces.
+        A ``Rollout``: t (K,), q (..., K, nq), v (..., K, nv), ``cost`` (...,) if there is one, ``events``, and
+        ``trajectory(i)``, one trajectory with its accelerations and forces.
 
     Raises:
         SimulationError: if a trajectory becomes non-finite; it names the trajectory, the time and a joint, and its
@@ -303,7 +303,7 @@ def _result(
     result._job, result._tau, result._sums, result.events = job, None, None, None
     if job.step.events is not None:
         result._sums = into[2][:, kept]
-        result.events = event_record(job.step.events, result._sums[..., 2:], batch, t[kept])
+        result.events = event_record(job.step.events, result._sums[..., 2:], batch)
     return result
 
 

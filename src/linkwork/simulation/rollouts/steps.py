@@ -15,6 +15,7 @@ from linkwork.simulation.step import Step
 sizes_of_events = LateFunction("linkwork.simulation.event_steps:sizes")
 often = LateFunction("linkwork.dynamics.varied:often")
 
+
 def plain(step: Step) -> bool:
     """Whether a step is that of ``algorithms.step``, without anything besides its parts."""
     more = step.functions or step.constraints or step.joints or step.varied or step.several or step.events
@@ -74,7 +75,8 @@ def _plan(
     usual = {arrays[name]: numbers for name, numbers in (often(model, arguments) if step.varied else {}).items()}
     branches = branches_of(model, program)
     identity = None if step.has_loops else key  # what is called is known from the trace alone
-    task = TracedTask(program, list(arguments.values()), results, identity, None, over_time, recorded(step), usual, branches)
+    kept = recorded(step)
+    task = TracedTask(program, list(arguments.values()), results, identity, None, over_time, kept, usual, branches)
     plan = plan_for_trace(task, f"the step of this rollout of {model.name!r}", form)
     if key:
         if len(plans) >= 1000:  # laws that change from call to call
