@@ -65,6 +65,11 @@ def starts(model: lw.Model) -> tuple[Array, Array]:
     return 0.3 * np.array(q), 0.5 * np.array(v)
 
 
+def record(run: lw.Rollout) -> lw.EventRecord:
+    assert run.events is not None
+    return run.events
+
+
 # A slow reference: dense matrices, one step at a time, and events found by bisection
 
 
@@ -232,7 +237,7 @@ def test_alone_and_interpreted_the_bits_are_the_same() -> None:
     for a, b in ((one.q, together.q[2]), (one.v, together.v[2]), (slow.q, together.q), (slow.v, together.v)):
         assert np.array_equal(a, b)
     assert one.trajectory().events == together.trajectory(2).events
-    assert np.array_equal(slow.events.times, together.events.times, equal_nan=True)
+    assert np.array_equal(record(slow).times, record(together).times, equal_nan=True)
 
 
 def test_an_impact_keeps_momentum_and_takes_energy() -> None:
@@ -253,13 +258,13 @@ def test_an_impact_keeps_momentum_and_takes_energy() -> None:
     meet = lw.Event(reach, attach=grip, direction="falling", parameters=(np.full((4, 1), 0.8),))
     run = lw.rollout(model, q, v, dt=1e-3, steps=700, record=1, integrator="runge_kutta_4", events=meet)
     momentum, (kinetic, _) = lw.momentum(model, run.q, run.v), lw.energy(model, run.q, run.v)
-    assert (run.events.counts[:, -1, 0] == 1).all()
+    assert (record(run).counts[:, -1, 0] == 1).all()
     about = momentum.reshape(4, 701, -1)
     close(about, np.broadcast_to(about[:, :1], about.shape), 1e-7)
     assert (np.diff(kinetic, axis=1) < 1e-6 * kinetic[:, :1]).all()
     assert (kinetic[:, -1] < 0.99 * kinetic[:, 0]).all()
     for k in range(4):
-        after = int(np.argmax(run.events.counts[k, :, 0]))
+        after = int(np.argmax(record(run).counts[k, :, 0]))
         places = lw.forward_kinematics(model, run.q[k, after:], ["left handle", "right handle"])
         held = np.linalg.inv(places[:, 1]) @ places[:, 0]
         close(held, np.broadcast_to(held[0], held.shape), 1e-6)
@@ -293,7 +298,7 @@ def test_what_breaks_is_the_link_that_bears_most() -> None:
         exceeded = np.array([[load > room for room in limits - weight] for load in -pull[:, 2, 2]])
         found = run.trajectory(k)
         if not exceeded.any():
-            assert not found.events and run.events.active[k].all()
+            assert not found.events and record(run).active[k].all()
             continue
         first = int(np.argmax(exceeded.any(axis=1)))
         assert [one.event for one in found.events][:1] == [int(np.argmax(exceeded[first]))]
@@ -455,3 +460,46 @@ def test_a_search_that_does_not_end_says_so() -> None:
     ]  # fmt: skip
     with pytest.raises(lw.SimulationError, match="search for events within a step"):
         lw.rollout(arm(), q, 0.0 * v, dt=DT, steps=3, events=events)
+
+
+def alone(**options: Any) -> lw.Trajectory:
+    """The third of the trajectories that are caught and let go."""
+    q, v = (x[2] for x in starts(arm()))
+    events = [
+        lw.Event(height(), attach=CATCH, direction="falling", parameters=(levels()[2],), name="catch"),
+        lw.Event(AWAY[2], detach=CATCH, name="let go"),
+    ]
+    return lw.simulate(arm(), q, v, STEPS * DT, DT, friction_law="smoothed", events=events, **options)
+
+
+def test_a_simulation_is_the_same_motion() -> None:
+    many, one = caught().trajectory(2), alone()
+    assert one.events == many.events and [event.name for event in one.events] == ["catch", "let go"]
+    for name in ("t", "q", "v", "a", "tau", "constraint_forces"):
+        assert np.array_equal(getattr(one, name), getattr(many, name)), name
+    driven = alone(torque=lambda t, q, v: 0.0 * v, record=7)
+    assert driven.events == one.events and np.array_equal(driven.q[-1], one.q[-1])
+
+
+def test_events_are_kept_with_a_motion(tmp_path: Any) -> None:
+    motion = alone()
+    read = lw.Trajectory.load(motion.save(tmp_path / "motion"), arm())
+    assert read.events == motion.events and np.array_equal(read.q, motion.q)
+    assert [one.name for one in motion[:50].events] == ["catch"]
+    assert [one.name for one in motion.resample([0.1, 0.12, 0.15]).events] == ["let go"]
+    assert str(motion.events[1]) == f"{AWAY[2]:.6g} s: let go"
+
+
+def test_what_a_simulation_with_events_does_not_take() -> None:
+    for more, message in (
+        ({"integrator": "adaptive"}, "no adaptive integrator"),
+        ({"method": "virtual_work"}, "the default method"),
+        ({"integrator": "runge_kutta_4", "torque": lambda t, q, v: 0.0 * v}, "hold=1"),
+        ({"friction": True, "method": "assembly"}, "the default method"),
+    ):
+        with pytest.raises(lw.ArgumentError, match=message):
+            alone(**more)
+    q, v = (x[2] for x in starts(arm()))
+    with pytest.raises(lw.SimulationError, match=r"Weld.*Ball") as caught_error:
+        lw.simulate(arm(), q, v, 0.2, DT, events=lw.Event(0.05, attach=[lw.Weld("tip"), OTHER]))
+    assert len(caught_error.value.trajectory) > 20  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from linkwork.model.constraints import Constraint
 from linkwork.simulation.event_steps import parts
 from linkwork.simulation.events import Events
 from linkwork.simulation.happened import Happened
+from linkwork.simulation.step import Step
 
 
 class EventRecord(NamedTuple):
@@ -42,9 +43,11 @@ class EventRecord(NamedTuple):
         return tuple(each for _, each in sorted(found, key=lambda one: one[0]))
 
 
-def event_record(events: Events, numbers: Array, batch: tuple[int, ...]) -> EventRecord:
-    """The record, from the numbers (trajectories, K, numbers) that the time loop carries of events."""
-    now = parts(events, numbers.reshape((*batch, *numbers.shape[1:])))
+def event_record(step: Step, sums: Array, batch: tuple[int, ...]) -> EventRecord:
+    """The record, from the recorded sums (trajectories, K, numbers)."""
+    events = step.events
+    assert events is not None
+    now = parts(events, sums.reshape((*batch, *sums.shape[1:]))[..., step.events_from : step.events_to])
     counts = np.nan_to_num(now.counts).astype(np.int64)
     last = np.where(counts > 0, now.last, np.nan)
     names = tuple(one.name for one in events.changes)

@@ -36,6 +36,7 @@ from linkwork.simulation.events import Events, input_name
 from linkwork.spatial.small_matrices import cross, inverse, matrix_of
 
 if TYPE_CHECKING:
+    from linkwork.simulation.plant import Answer, Plant
     from linkwork.simulation.step import Step
 
 MOST_ROUNDS = 2000
@@ -68,6 +69,11 @@ def sizes(events: Events) -> Happenings:
     n = len(events.changes)
     places = sum(_place_size(events, k) for k in events.placed)
     return Happenings(len(events.constraints), len(events.crossing), n, n, places)
+
+
+def size_of(events: Events) -> int:
+    """The number of all numbers that the time loop carries."""
+    return sum(sizes(events))
 
 
 def parts(events: Events, numbers: Any) -> Happenings:
@@ -194,40 +200,51 @@ def _here(events: Events, held: HeldBy, q: Any) -> Any:
 # The step
 
 
-def grip_of(step: Step, numbers: Any) -> tuple[Any, Any]:
-    """Which constraints are active, and where they hold (grips, 4, 4)."""
-    assert step.events is not None
-    now = parts(step.events, numbers)
-    return now.active, _placements(step.events, held_by(step.model, step.events.constraints), now.places)
-
-
 def stepped(
-    step: Step, t: Any, before: tuple[Any, Any], numbers: Any, after: tuple[Any, Any], wrenches: Any, dt: Any,
-    inputs: Mapping[str, Any],
-) -> tuple[Any, Any, Any]:  # fmt: skip
-    """The configuration and velocity after a step, and the numbers of ``Happenings``; ``after`` is the state if nothing
-    has happened so far, nor happens in this step, and ``wrenches`` are those of the first constraints then.
+    step: Step, t: Any, q: Any, v: Any, numbers: Any, dt: Any, following: Sequence[Any], inputs: Mapping[str, Any],
+    observed: bool,
+) -> tuple[Any, Any, Answer, Any]:  # fmt: skip
+    """The configuration and velocity after a step, the answer at its beginning, and the numbers of ``Happenings``.
+    ``following`` are the first three if nothing has happened so far, nor happens in this step; other answers are given
+    only if they are ``observed``.
     """
     events = step.events
     assert events is not None
-    now, names = parts(events, numbers), list(inputs)
-    guards = _guards(events, t + dt, *after, inputs)
-    sides = np.stack(guards) if guards else now.sides
-    at_first = _at_first(events)
+    now, names, (end, speed, answer) = parts(events, numbers), list(inputs), following
+    guards = _guards(events, t + dt, end, speed, inputs)
+    sides, at_first = np.stack(guards) if guards else now.sides, _at_first(events)
     happens = np.sum(now.counts)  # once something has happened, which constraints are active has to be looked up
     if events.crossing:
         happens = happens + np.sum(_crossed(events, now.sides, sides, at_first))
     if events.breaking:
-        happens = happens + np.sum(_broken(events, wrenches, at_first, inputs))
+        happens = happens + np.sum(_broken(events, answer.wrenches, at_first, inputs))
+    unchanged = [end, speed, now.active, sides, now.counts, now.last, now.places]
+    if observed:
+        rest = np.zeros((len(events.constraints) - events.initial, 6))
+        unchanged += [answer.a, answer.tau, np.concatenate([answer.wrenches, rest])]
 
     def text(happens: Any, t: Any, dt: Any, q: Any, v: Any, numbers: Any, *more: Any) -> list[Any]:
         still, values = more[: len(unchanged)], more[len(unchanged) :]
-        found = _searched(step, events, t, dt, q, v, parts(events, numbers), dict(zip(names, values, strict=True)))
+        own, state = dict(zip(names, values, strict=True)), parts(events, numbers)
+        found = _searched(step, events, t, dt, q, v, state, own)
+        if observed:
+            found += _begun(step, events, t, dt, q, v, state.active, state.places, own)[1]
         return [np.where(happens > 0.5, x, y) for x, y in zip(found, still, strict=True)]
 
-    unchanged = *after, now.active, sides, now.counts, now.last, now.places
-    found = subroutine(text, [[0]])(happens, t, dt, *before, numbers, *unchanged, *inputs.values())
-    return found[0], found[1], np.concatenate(found[2:])
+    found = subroutine(text, [[0]])(happens, t, dt, q, v, numbers, *unchanged, *inputs.values())
+    q, v, *state = found[:7]
+    return q, v, answer._make(found[7:]) if observed else answer, np.concatenate(state)
+
+
+def _begun(
+    step: Step, events: Events, t: Any, dt: Any, q: Any, v: Any, active: Any, places: Any, inputs: Mapping[str, Any]
+) -> tuple[Plant, Answer]:
+    """The plant of a span of length dt, of which some constraints are active, and its answer at its beginning."""
+    of = step.with_all
+    grip = active, _placements(events, held_by(step.model, events.constraints), places)
+    source = (lambda *_: inputs["said"]) if step.hold else of.driving(inputs)
+    plant = of.plant(dt, inputs, source=source, load=of.load, grip=grip)
+    return plant, plant.answer(t, q, v, source(0, t, q, v))
 
 
 class Search(NamedTuple):
@@ -316,11 +333,8 @@ def _round(step: Step, events: Events, at: Search, end: Any, dt: Any, inputs: Ma
 
 def _spanned(step: Step, events: Events, at: Search, t: Any, inputs: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     """The state after the span that is tried, and the wrenches at its beginning."""
-    of = step.with_all
-    grip = at.active, _placements(events, held_by(step.model, events.constraints), at.places)
-    plant = of.plant(at.span, inputs, source=of.driving(inputs), grip=grip)
-    answer = plant.answer(t, at.q, at.v, plant.source(0, t, at.q, at.v))
-    return *of.integrated(plant, t, at.q, at.v, answer.a, at.span), answer.wrenches
+    plant, answer = _begun(step, events, t, at.span, at.q, at.v, at.active, at.places, inputs)
+    return *step.with_all.integrated(plant, t, at.q, at.v, answer.a, at.span), answer.wrenches
 
 
 def _recorded(events: Events, t: Any, inputs: Mapping[str, Any]) -> Any:

@@ -139,11 +139,8 @@ def _by_name(law: CompiledFunction, name: str, given: Mapping[str, Any], own: li
     return [given[key] for key in own]
 
 
-def of_law(law: CompiledFunction | None, given: Parameters) -> list[Array]:
-    """The parameters of a law, each in its own shape, the same at all times."""
-    own = []
-    for called, rows, shape in parameters_of(law, "law", "parameters", given, 3).values():
+def check_constant(parameters: Mapping[str, tuple[str, Array, Shape]]) -> None:
+    """An error if those of a law in one motion are not finite, or not the same at all times."""
+    for called, rows, _ in parameters.values():
         if rows.shape[:-1] != (1,) or not np.isfinite(rows).all():
             raise ArgumentError(f"{called} must be finite numbers in its own shape, the same at all times")
-        own.append(rows.reshape(shape))
-    return own

@@ -25,7 +25,7 @@ from linkwork.model.constraints import Constraint
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 from linkwork.simulation.integrators import integrator_of
-from linkwork.simulation.plant import Answer, Plant
+from linkwork.simulation.plant import Plant
 
 if TYPE_CHECKING:
     from linkwork.dynamics.contact.law import Touching
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from linkwork.simulation.events import Events
     from linkwork.simulation.stops import Joint
 
-grip_of = LateFunction("linkwork.simulation.event_steps:grip_of")
 limits_of = LateFunction("linkwork.simulation.coupled:limits_of")
 moving_together = LateFunction("linkwork.simulation.coupled:moving_together")
+size_of_events = LateFunction("linkwork.simulation.event_steps:size_of")
 stepped = LateFunction("linkwork.simulation.event_steps:stepped")
 subroutine = LateFunction("linkwork.compiled.subroutine:subroutine")
 touching = LateFunction("linkwork.dynamics.contact.law:touching")
@@ -51,6 +51,8 @@ class Step:
         law: (t, q, v, *parameters) -> tau.
         load: (t, q, v) -> external wrenches.
         cost: (t, q, v, tau, *parameters) -> number.
+        hold: after how many steps the law is evaluated, whose forces then act in between; 0 for every evaluation of the
+            accelerations.
         constraints: those that are active from the start, with their time constant (s), ``stabilisation``, and
             ``proximal`` damping.
         joints: those with stops or stiction.
@@ -67,6 +69,7 @@ class Step:
     law: CompiledFunction | None = None
     load: CompiledFunction | None = None
     cost: CompiledFunction | None = None
+    hold: int = 0
     constraints: tuple[Constraint, ...] = ()
     stabilisation: float = 0.0
     proximal: float = 0.0
@@ -82,6 +85,34 @@ class Step:
     def several(self) -> bool:
         """Whether a step evaluates the accelerations several times."""
         return self.integrator != "semi_implicit_euler"
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing acts but its parts."""
+        more = self.functions or self.constraints or self.joints or self.varied or self.several
+        return not more and self.contacts is None and self.events is None
+
+    @property
+    def wrenches(self) -> int:
+        """The number of wrenches in an answer."""
+        if self.touching is None:
+            return len(self.constraints if self.events is None else self.events.constraints)
+        return self.touching.points if self.contact_forces else 0
+
+    @property
+    def size_of_sums(self) -> int:
+        """The size of the state besides q and v."""
+        return self.events_to + (self.model.nv + 1 if self.hold else 0)
+
+    @property
+    def events_from(self) -> int:
+        """Where the numbers of events begin in it."""
+        return 2 + (self.model.nv if self.contacts is not None else 0)
+
+    @property
+    def events_to(self) -> int:
+        """Where they end."""
+        return self.events_from + (0 if self.events is None else int(size_of_events(self.events)))
 
     @property
     def implicit(self) -> bool:
@@ -151,7 +182,7 @@ class Step:
         settings = (self.stabilisation, self.proximal) if constraints else ()
         contacts = () if self.contacts is None else (self.contacts.digest, self.rough, self.contact_forces)
         events = None if self.events is None else (self.events.digest, self.stabilisation, self.proximal)
-        own = self.integrator, functions, constraints, settings, self.joints, contacts, self.varied
+        own = self.integrator, functions, self.hold, constraints, settings, self.joints, contacts, self.varied
         return (*own, events, self.switched)
 
     def key(self, name: str, *more: object) -> str | None:
@@ -164,7 +195,7 @@ class Step:
     # The text
 
     def plant(self, dt: Any, inputs: Mapping[str, Any], **options: Any) -> Plant:
-        """The mechanism with its forces in a step of length dt; ``inputs`` are parts of ``algorithms.step``, varied
+        """The mechanism with its forces in a step of length dt; ``inputs`` are ``STEP_PARTS``, varied
         parameters, and parameters of the law.
         """
         parts = {name: inputs[name] for name in STEP_PARTS if name in inputs}
@@ -198,40 +229,46 @@ class Step:
         q[at] = np.clip(q[at], lower, upper)
         return q
 
-    def answer(self, q: Any, v: Any, sums: Any, dt: Any, **inputs: Any) -> tuple[Any, Any, Any]:
-        """Accelerations over the step, the driving forces, and the wrenches of the constraints."""
-        of, grip = (self, ()) if self.events is None else (self.with_all, grip_of(self, sums[2:]))
-        answer = of._begun(q, v, sums, dt, inputs, grip)[1]
-        return answer.a, answer.tau, answer.wrenches
-
     def advance(self, q: Any, v: Any, sums: Any, dt: Any, **inputs: Any) -> tuple[Any, Any, Any]:
         """The state after a step, in order: q, v, and ``sums``, which are the number of steps done, the cost so far,
-        and with contacts nv accelerations, where the search for their forces begins.
+        with contacts nv accelerations, where the search for their forces begins, and with a law that is held its forces
+        and for how many steps these have acted.
 
         ``inputs`` are all other arguments of a step, by name: its parts, the varied parameters, and the parameters of
         the law ("law_000", ...) and of the cost.
         """
-        plant, answer = self._begun(q, v, sums, dt, inputs)
-        t, total, before = sums[0] * dt, sums[1], (q, v)
+        return self._made(q, v, sums, dt, inputs, observed=False)[:3]
+
+    def observed(self, q: Any, v: Any, sums: Any, dt: Any, **inputs: Any) -> tuple[Any, ...]:
+        """``advance``; then accelerations over the step, the driving forces, and the wrenches of constraints or
+        contacts, all in the state at its beginning.
+        """
+        return self._made(q, v, sums, dt, inputs, observed=True)
+
+    def _made(self, q: Any, v: Any, sums: Any, dt: Any, inputs: Mapping[str, Any], observed: bool) -> tuple[Any, ...]:
+        """``observed``; of steps with events the answers are right only if they are wanted."""
+        nv, t, total, source = self.model.nv, sums[0] * dt, sums[1], self.driving(inputs)
+        tau, more = source(0, t, q, v), []
+        if self.hold:
+            phase, tau = sums[-1], np.where(sums[-1] > 0.0, sums[-1 - nv : -1], tau)
+            more = [tau, np.stack([np.where(phase + 1.0 < self.hold, phase + 1.0, 0.0)])]
+        start = None if self.contacts is None else sums[2 : 2 + nv]
+        held = (lambda *_: tau) if self.hold else source
+        plant = self.plant(dt, inputs, source=held, load=self.load, start=start)
+        answer = plant.answer(t, q, v, tau)
         if self.cost is not None:
             total = total + self.cost(t, q, v, answer.tau, *numbered("cost", inputs))
-        q, v = self.integrated(plant, t, q, v, answer.a, dt)
-        more = [np.stack([sums[0] + 1.0, total])]
-        if self.contacts is not None:
-            more.append(answer.a if self.several else plant.start)
+        following = *self.integrated(plant, t, q, v, answer.a, dt), answer
         if self.events is not None:
-            q, v, numbers = stepped(self, t, before, sums[2:], (q, v), answer.wrenches, dt, inputs)
-            more.append(numbers)
-        return q, v, np.concatenate(more) if len(more) > 1 else more[0]
-
-    def _begun(
-        self, q: Any, v: Any, sums: Any, dt: Any, inputs: Mapping[str, Any], grip: Sequence[Any] = ()
-    ) -> tuple[Plant, Answer]:
-        """The plant of a step, and its answer in the state at the step's beginning."""
-        start = None if self.contacts is None else sums[2:]
-        plant = self.plant(dt, inputs, source=self.driving(inputs), start=start, grip=grip)
-        t = sums[0] * dt
-        return plant, plant.answer(t, q, v, plant.source(0, t, q, v))
+            said = {"said": tau} if self.hold else {}
+            here = t, q, v, sums[self.events_from : self.events_to], dt
+            *following, numbers = stepped(self, *here, following, {**inputs, **said}, observed)
+            more = [numbers, *more]
+        if self.contacts is not None:
+            more = [answer.a if self.several else plant.start, *more]
+        q, v, answer = following
+        now = np.stack([sums[0] + 1.0, total])
+        return (q, v, np.concatenate([now, *more]) if more else now, *answer)
 
 
 def numbered(name: str, inputs: Mapping[str, Any]) -> list[Any]:

@@ -11,7 +11,6 @@ import numpy as np
 
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.constrained import constrained_dynamics
-from linkwork.dynamics.diagnosis import diagnose
 from linkwork.errors import LinkworkError, LinkworkWarning, SingularError
 from linkwork.late import LateFunction
 from linkwork.model.constraints import Constraint
@@ -87,7 +86,7 @@ def reason_of(job: Job) -> str:
     reason = next(filter(None, (_of_constraints(job, several) for several in _constraints(job))), None)
     if reason is not None:
         return reason
-    return str(diagnose(job.algorithm, job.model, job.first_state(), ())).removeprefix(f"{job.algorithm.name}: ")
+    return str(job.diagnosis()).removeprefix("articulated_body: ")
 
 
 def _constraints(job: Job) -> list[tuple[Constraint, ...]]:
@@ -95,7 +94,7 @@ def _constraints(job: Job) -> list[tuple[Constraint, ...]]:
     step = job.step
     if step.events is None:
         return [step.constraints]
-    numbers = job.events_at_start if job.happened is None else job.happened
+    numbers = job.events_at_start
     sets: list[tuple[Constraint, ...]] = may_be_active(step.events, numbers[0])
     return sets
 

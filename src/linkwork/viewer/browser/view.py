@@ -302,8 +302,8 @@ class View:
         assert self._live is not None
         self._shown_at = state.t
         actor, live, scale = self._actors[0], self._live, self._metres(self._actors[0])
-        arrays = {name: np.array(getattr(state, name))[None] for name in ARRAYS}
-        here = Trajectory(actor.model, **arrays, interrupted=False)
+        arrays: dict[str, Any] = {name: np.array(getattr(state, name))[None] for name in ARRAYS}
+        here = Trajectory(actor.model, **arrays)
         with self._lock, self._server.atomic():
             actor.move(state.q)
             for kind in live.kinds:
