@@ -12,6 +12,7 @@ from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import neutral
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model
+from linkwork.simulation.happened import Happened
 from linkwork.simulation.rollouts.result import Rollout
 from linkwork.simulation.trajectory import ARRAYS, Trajectory
 
@@ -36,6 +37,11 @@ class Motion:
         if self.trajectory is None:
             return 0.0, 0.0
         return float(self.trajectory.t[0]), float(self.trajectory.t[-1])
+
+    @property
+    def events(self) -> list[Happened]:
+        """What happens at a known time."""
+        return [] if self.trajectory is None else [one for one in self.trajectory.events if one.t == one.t]
 
     @property
     def recorded(self) -> int:
@@ -95,8 +101,9 @@ def _rolled_out(rollout: Rollout) -> list[Motion]:
         )
     motions = []
     each = (states.reshape(count, *states.shape[-2:]) for states in (rollout.q, rollout.v))
-    for q, v in zip(*each, strict=True):
-        still = np.zeros_like(v)
-        states = Trajectory(model, rollout.t.copy(), q.copy(), v.copy(), still, still, np.zeros((len(v), 0, 6)))
+    for which, q, v in zip(np.ndindex(rollout.q.shape[:-2]), *each, strict=True):
+        still, forces = np.zeros_like(v), np.zeros((len(v), 0, 6))
+        events = () if rollout.events is None else rollout.events.happened(which, rollout.t)
+        states = Trajectory(model, rollout.t.copy(), q.copy(), v.copy(), still, still, forces, False, events)
         motions.append(Motion(model, states.q[0], states))
     return motions
