@@ -418,11 +418,6 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
         {},
         "events 'on' and 'off' contradict",
     ),
-    (
-        [lw.Event(LEVEL, attach=CATCH, name="on"), lw.Event(LEVEL, detach=CATCH, direction="falling", name="off")],
-        {},
-        "events 'on' and 'off' contradict",
-    ),
     (lw.Event(0.1, attach=CATCH), {"contacts": [lw.Contact("tip")]}, "contacts or events"),
 ]
 

@@ -236,6 +236,17 @@ def stepped(
     return q, v, answer._make(found[7:]) if observed else answer, np.concatenate(state)
 
 
+def answered(step: Step, q: Any, v: Any, sums: Any, dt: Any, **inputs: Any) -> Answer:
+    """The answer at the beginning of a step, with the constraints that are active there."""
+    events, nv = step.events, step.model.nv
+    assert events is not None
+    now, said = parts(events, sums[step.events_from : step.events_to]), {}
+    if step.hold:
+        tau = step.driving(inputs)(0, sums[0] * dt, q, v)
+        said = {"said": np.where(sums[-1] > 0.0, sums[-1 - nv : -1], tau)}
+    return _begun(step, events, sums[0] * dt, dt, q, v, now.active, now.places, {**inputs, **said})[1]
+
+
 def _begun(
     step: Step, events: Events, t: Any, dt: Any, q: Any, v: Any, active: Any, places: Any, inputs: Mapping[str, Any]
 ) -> tuple[Plant, Answer]:

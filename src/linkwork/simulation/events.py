@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -376,20 +377,13 @@ def _check_possible(events: Events, times: Sequence[Array | None]) -> None:
 
 
 def _check_contradictions(events: Events, times: Sequence[Array | None]) -> None:
-    """An error for two events at the same time, of which one attaches what the other detaches."""
-    for i, (one, own) in enumerate(zip(events.changes, times, strict=True)):
-        for other, others in zip(events.changes[i + 1 :], times[i + 1 :], strict=True):
-            both = [*({*one.attach} & {*other.detach}), *({*one.detach} & {*other.attach})]
-            if both and _together(one.guard, other.guard, own, others):
-                raise ArgumentError(
-                    f"events {one.name!r} and {other.name!r} contradict each other: at the same time one attaches and "
-                    f"the other detaches {shown_constraint(events.constraints[both[0]])}"
-                )
-
-
-def _together(one: Guard, other: Guard, own: Array | None, others: Array | None) -> bool:
-    """Whether two events happen at the same time, as far as that is known."""
-    if own is not None and others is not None:
-        return bool(np.any(own == others))
-    same = one.function is not None and other.function is one.function and len(one.function.shapes) == 3
-    return same and ((one.rises and other.rises) or (one.falls and other.falls))
+    """An error for two events at the same time, of which one attaches what the other detaches. (Of two at the same sign
+    change only one would change anything.)
+    """
+    for (one, own), (other, others) in combinations(zip(events.changes, times, strict=True), 2):
+        both = [*({*one.attach} & {*other.detach}), *({*one.detach} & {*other.attach})]
+        if both and own is not None and others is not None and np.any(own == others):
+            raise ArgumentError(
+                f"events {one.name!r} and {other.name!r} contradict each other: at the same time one attaches and the "
+                f"other detaches {shown_constraint(events.constraints[both[0]])}"
+            )

@@ -13,7 +13,7 @@ from linkwork.dynamics.arguments import Array
 from linkwork.errors import ArgumentError, shown
 from linkwork.late import LateFunction
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.steps import observations_of, step_plan
+from linkwork.simulation.rollouts.steps import answer_plan, observations_of, step_plan
 
 if TYPE_CHECKING:
     from linkwork.simulation.event_record import EventRecord
@@ -182,7 +182,7 @@ def _answers(
     if recorded is not None:
         sums[:, 2:] = recorded[:, 2:]
     shapes = job.all_shapes
-    plan = step_plan(job.step, shapes, "interpreted", True)
+    plan = step_plan(job.step, shapes, "interpreted", True) if recorded is None else answer_plan(job.step, shapes)
     found, _ = plan.run([q, v, sums, *(rows[name] for name in shapes)], states)
     a, tau, wrenches = found[-len(observations_of(job.step)) :]
     return a, tau, wrenches.reshape(states, -1, 6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.ir.program import Program
@@ -11,6 +12,7 @@ from linkwork.engine.trace.isomorphic import branches_of
 from linkwork.late import LateFunction
 from linkwork.simulation.step import Step
 
+answered = LateFunction("linkwork.simulation.event_steps:answered")
 often = LateFunction("linkwork.dynamics.varied:often")
 
 
@@ -27,6 +29,16 @@ def recorded(step: Step) -> int:
 def observations_of(step: Step) -> list[Shape]:
     """The shapes of accelerations, driving forces and wrenches, which ``Step.observed`` adds to the state."""
     return [(step.model.nv,), (step.model.nv,), (step.wrenches, 6)]
+
+
+def answer_plan(step: Step, shapes: Mapping[str, Shape]) -> Plan:
+    """The plan, by the interpreter, for the observations of a step with events alone."""
+    arguments = {**state_of(step), **shapes}
+    text = partial(answered, step)
+    task = TracedTask(
+        lambda: trace("answers", text, arguments)[0], list(arguments.values()), observations_of(step)
+    )  # fmt: skip
+    return plan_for_trace(task, "", "interpreted")
 
 
 def step_plan(step: Step, shapes: Mapping[str, Shape], form: str, observed: bool) -> Plan:
