@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import neutral
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model
+from linkwork.plain import one_line
 from linkwork.simulation.happened import Happened
 from linkwork.simulation.rollouts.result import Rollout
 from linkwork.simulation.trajectory import ARRAYS, Trajectory
@@ -63,6 +65,12 @@ class Motion:
         if len(inside) == len(times):
             return found
         return replace(found, **{name: getattr(found, name)[place.ravel()] for name in ARRAYS})
+
+
+def last_event(motions: Sequence[Motion], time: float) -> str:
+    """The last event up to a time, in words; nothing if there is none."""
+    past = [one for motion in motions for one in motion.events if one.t <= time + 1e-9]
+    return one_line(str(max(past, key=lambda one: one.t))) if past else ""
 
 
 def motions_of(what: Any, called: str = "trajectory") -> list[Motion]:

@@ -24,7 +24,7 @@ from linkwork.viewer.browser.clock import Clock
 from linkwork.viewer.browser.pulling import Pull
 from linkwork.viewer.browser.server import LOOPBACK, stop
 from linkwork.viewer.forces import FORCES, Forces, newton_length
-from linkwork.viewer.motions import Motion
+from linkwork.viewer.motions import Motion, last_event
 from linkwork.viewer.skeleton import matrix
 
 _RATE = 30.0  # frames per second
@@ -246,9 +246,7 @@ class View:
         """Show the last event up to a time."""
         if self._event is None:
             return
-        past = [one for motion in self._motions for one in motion.events if one.t <= time + 1e-9]
-        last = max(past, key=lambda one: one.t, default=None)
-        words = "" if last is None else one_line(str(last))
+        words = last_event(self._motions, time)
         if self._event.value != words:
             self._event.value = words
 
