@@ -8,7 +8,9 @@ methods, texts that are too long, and the step that has no finite result, which 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +37,17 @@ _AT_ONCE = 32
 """Steps between two of its updates where Python has control in each."""
 
 
+class Functions(NamedTuple):
+    """Functions that are called from Python: the torque every ``hold`` steps, or in each evaluation of the
+    accelerations if that is 0; external wrenches in each evaluation; and who watches.
+    """
+
+    torque: Told | None
+    hold: int
+    load: Told | None
+    watched: ViewerLoads | None
+
+
 class Run:
     """A motion, and its recorded states.
 
@@ -45,29 +58,19 @@ class Run:
     """
 
     def __init__(
-        self,
-        job: Job,
-        plant: Plant,
-        integrator: Integrator,
-        torque: Told | None,
-        hold: int,
-        load: Told | None,
-        bar: Bar | None,
-        watched: ViewerLoads | None,
+        self, job: Job, plant: Plant, integrator: Integrator, functions: Functions, bar: Bar | None,
         kept: tuple[int, bool],
-    ) -> None:
-        """``plant`` and ``integrator`` do steps in Python; ``torque`` and ``load`` are functions that are called from
-        there, the torque every ``hold`` steps, or in each evaluation of the accelerations if that is 0. Of the states
-        that the job records the trajectory has one in so many, and wrenches or not: these are ``kept``.
+    ) -> None:  # fmt: skip
+        """``plant`` and ``integrator`` do steps in Python. Of the states that the job records the trajectory has one in
+        so many, and wrenches or not: these are ``kept``.
         """
         self.parts, own, model = job.parts, dict(job.parts), job.model
-        if torque is not None:
+        if functions.torque is not None:
             own["tau"] = np.zeros((1, 1, model.nv))
-        if load is not None:
+        if functions.load is not None:
             own["f_ext"] = np.zeros((1, 1, 6 * len(model.bodies)))
         self.job, self.plant, self.integrator = replace(job, parts=own), plant, integrator
-        self.torque, self.hold, self.load, self.kept = torque, hold, load, kept
-        self.bar, self.watched, self.dt = bar, watched, float(own["dt"][0, 0, 0])
+        self.functions, self.bar, self.kept, self.dt = functions, bar, kept, float(own["dt"][0, 0, 0])
         rows = records(job.steps, job.every)
         shapes = [(rows, *size) for size in ((model.nq,), (model.nv,), *observations_of(job.step))]
         self.arrays = allocated(f"{rows:,} states of {model.name!r}", shapes, job.every)
@@ -90,18 +93,26 @@ class Run:
         forces = forces if wrenches else np.zeros((len(forces), 0, 6))
         return Trajectory(job.model, t[which], q, v, a, tau, forces, self.interrupted)
 
-    def go(self, by_code: bool) -> None:
-        """Do all steps; in Python, unless they may be done ``by_code``."""
-        plan = self._plan() if by_code else None
+    def go(self) -> None:
+        """Do all steps."""
+        plan, functions = self._plan(), self.functions
         if plan is None:
             self._in_python(*(array[0].copy() for array in (self.job.q, self.job.v)))
-        elif self.torque is None and self.load is None:
+        elif functions.torque is None and functions.load is None:
             self._repeat(plan)
         else:
             self._drive(plan)
 
+    def _has_code(self) -> bool:
+        """Whether functions act for the whole step, and code has the method and the integrator."""
+        torque, hold, load, _ = self.functions
+        whole = not self.job.step.several or (load is None and (torque is None or hold > 0))
+        return whole and self.plant.method == "articulated_body" and self.job.step.integrator != "adaptive"
+
     def _plan(self) -> Plan | None:
         """The plan of the step; None if only Python can do it, or explain why it cannot be done."""
+        if not self._has_code():
+            return None
         try:
             plan = self.job.step_plan
             if not isinstance(plan, Compiled):
@@ -112,12 +123,6 @@ class Run:
             return plan
         except (TracingError, ZeroDivisionError, OverflowError):  # a constant of the model
             return None
-
-    def _reach(self, k: int, v: Array) -> None:
-        """Step k begins now."""
-        self.k, self.v = k, v
-        if self.bar is not None and k % _AT_ONCE == 0:
-            self.bar(k)
 
     def _ends(self, k: int) -> bool:
         """Whether all of the last state is known, if it is state k; the state after it need not exist."""
@@ -148,36 +153,48 @@ class Run:
 
     def _drive(self, plan: Plan) -> None:
         """Step by step, with what Python functions say at the beginning of each."""
-        job, torque, load, (tau, said, forces) = self.job, self.torque, self.load, np.zeros((3, 0))
-        rows = self.parts["tau"][0] if "tau" in self.parts else np.zeros((1, job.model.nv))
-        if torque is not None:
-            tau = self.plant.tau = job.parts["tau"][0, 0]
-        if load is not None:
-            forces = job.parts["f_ext"][0, 0].reshape(-1, 6)
-        state, seen, hold = job.begin(self.into), [each.view() for each in self.arrays[:2]], self.hold
+        job, watched, say, bar = self.job, self.functions.watched, self._saying(), self.bar
+        dt, every = self.dt, job.every
+        state, seen = job.begin(self.into), [each.view() for each in self.arrays[:2]]
         for array in seen:
             array.setflags(write=False)
         step = step_by_step(plan, state, job.inputs, self.into, job.every, job.steps)
         for k in range(job.steps + 1):
-            if job.every == 1:
-                q, v = seen[0][k], seen[1][k]
-            else:
-                q, v = state[0][0].copy(), state[1][0].copy()
-            self._reach(k, v)
-            t = k * self.dt
-            if torque is not None:
-                if not hold or k % hold == 0:
-                    said = torque(t, q, v)
-                    said = said.copy() if hold > 1 else said
-                np.add(rows[min(k, len(rows) - 1)], said, out=tau)
+            q, v = (seen[0][k], seen[1][k]) if job.every == 1 else map(_read_only, (state[0][0], state[1][0]))
+            self.k, self.v = k, v
+            said = say(k, k * dt, q, v)
+            if step(k) and not self._ends(k):
+                return self._in_python(q, v, said)
+            self.count = k // every + 1
+            if watched is not None:
+                watched.see(self.t, q, v, *(array[k] for array in self.arrays[2:]))
+            if bar is not None and k % _AT_ONCE == 0:
+                bar(k)
+        self.count = len(self.arrays[0])
+
+    def _saying(self) -> Callable[[int, float, Array, Array], Array | None]:
+        """A function that puts what functions say about a step and a state where code reads it; it returns the driving
+        forces of the torque function. It takes arrays that are read-only.
+        """
+        torque, hold, load, _ = self.functions
+        parts, nothing = self.job.parts, np.zeros((1, 0))
+        tau = parts["tau"][0, 0] if torque is not None else nothing[0]
+        forces = parts["f_ext"][0, 0].reshape(-1, 6) if load is not None else nothing
+        rows = self.parts["tau"][0] if "tau" in self.parts else None
+        ask, source = (torque.ask if torque is not None else None), Hold(torque, hold)
+        if torque is not None:
+            self.plant.tau = tau
+
+        def say(k: int, t: float, q: Array, v: Array) -> Array | None:
             if load is not None:
                 forces[...] = load(t, q, v)
-            if step(k) and not self._ends(k):
-                return self._in_python(q, v, None if torque is None else said)
-            if self._is_recorded(k):
-                self.count += 1
-            if self.watched is not None:
-                self.watched.see(t, q, v, *(array[self.count - 1] for array in self.arrays[2:]))
+            if ask is None:
+                return None
+            said: Array | None = source(k, t, q, v) if hold else ask(t, q, v)
+            tau[...] = said if rows is None else rows[min(k, len(rows) - 1)] + said
+            return said
+
+        return say
 
     def _in_python(self, q: Array, v: Array, said: Array | None = None) -> None:
         """From a state on in Python, where ``said`` are the driving forces of the function, if it has been called."""
@@ -185,8 +202,9 @@ class Run:
         if said is not None and isinstance(plant.source, Hold):
             plant.source.keep(self.k, said)
         for k in range(self.k, job.steps + 1):
-            self._reach(k, v)
-            plant.count = k
+            self.k, self.v, plant.count = k, v, k
+            if self.bar is not None and k % _AT_ONCE == 0:
+                self.bar(k)
             plant.use({name: self._part(name, k) for name in names})
             answer = plant.answer(self.t, q, v, plant.source(k, self.t, q, v) if said is None else said)
             said = None
@@ -194,8 +212,8 @@ class Run:
                 for array, numbers in zip(self.arrays, (q, v, *answer), strict=True):
                     array[self.count] = numbers
                 self.count += 1
-            if self.watched is not None:
-                self.watched.see(self.t, q, v, *answer)
+            if self.functions.watched is not None:
+                self.functions.watched.see(self.t, q, v, *answer)
             if k < job.steps:
                 q, v = self.integrator(plant, self.t, q, v, answer.a, self.dt)
                 q = job.step.within(q)
@@ -205,3 +223,10 @@ class Run:
         rows = self.parts[name][0]
         row = rows[min(k, len(rows) - 1)]
         return row.reshape(-1, 6) if name == "f_ext" else row
+
+
+def _read_only(array: Array) -> Array:
+    """A copy that cannot be written."""
+    copy = array.copy()
+    copy.setflags(write=False)
+    return copy
