@@ -28,7 +28,8 @@ from linkwork.dynamics.kinematics import (
     jacobian_drift,
 )
 from linkwork.dynamics.loads import external_wrench
-from linkwork.dynamics.operational import force_responses, operational_inertia_inverse
+from linkwork.dynamics.operational import force_responses
+from linkwork.dynamics.operational_inertia import operational_inertia_inverse
 from linkwork.engine.plans.costs import within
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
