@@ -40,9 +40,9 @@ class AtPoints:
     def drift(self, q: Array, v: Array) -> Array:
         return self.asked.rows(self._whole(f"jacobian_drift/{self.reference}", q, v), -1)
 
-    def accelerations_under(self, model: Model, q: Array, v: Array) -> Array:
-        """J̇v - J M⁻¹ (c + g): the accelerations of a model, which may be without gravity, under no joint forces."""
-        a = forward_dynamics(model, q, v, np.zeros(model.nv))
+    def accelerations_under(self, model: Model, q: Array, v: Array, tau: Any = None) -> Array:
+        """J̇v + J M⁻¹ (τ - c - g): the accelerations of a model, which may be without gravity, under joint forces."""
+        a = forward_dynamics(model, q, v, np.zeros(model.nv) if tau is None else tau)
         found = self._whole(f"frame_accelerations/{self.reference}", q, v, a)
         return self.asked.rows(found.reshape(*found.shape[:-2], 6 * found.shape[-2]), -1)
 
@@ -92,7 +92,7 @@ class AtPoints:
         if not is_traced(q) and not is_traced(tau):
             return times(self.responses(q), tau)
         free = weightless(self.asked.model)
-        return times(self.jacobian(q), forward_dynamics(free, q, np.zeros(free.nv), tau))
+        return self.accelerations_under(free, q, np.zeros(free.nv), tau)
 
     def inertia(self, inverse: Array, damping: Any) -> Array:
         """Λ from Λ⁻¹."""

@@ -25,10 +25,11 @@ from linkwork.dynamics.arguments import Array, PointSet
 from linkwork.dynamics.at_points import AtPoints
 from linkwork.dynamics.constrained_state import all_rows, rows_and_rates
 from linkwork.dynamics.dynamics import forward_dynamics
-from linkwork.dynamics.held import HeldBy, at_grips, rows_of
+from linkwork.dynamics.held import HeldBy, Rows, at_grips, rows_of, wrenches_of
 from linkwork.dynamics.inversion import check_mobility, inverted
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity
 from linkwork.model.model import Model, Point
+from linkwork.model.queries import weightless
 from linkwork.spatial import Factor, where_less
 from linkwork.spatial.small_matrices import times, transposed
 
@@ -43,13 +44,14 @@ _INDEPENDENT = 1e-7
 class Elimination(NamedTuple):
     """Points without the constraints' motions: G (..., r, k); the rows (..., r, 6(e + m)) over the motions of the
     constraints' frames and the points, with which J becomes Jₛ; Jₛ M⁻¹ Jₛᵀ (..., r, r); the diagonal (..., r) of Λ⁻¹
-    without constraints.
+    without constraints; and K M⁻¹ Kᵀ (..., k, k).
     """
 
     shares: Array
     rows: Array
     mobility: Array
     alone: Array
+    held: Array
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class ConstrainedPoints(AtPoints):
     """Of a relative to b, that the constraints hold."""
     every: AtPoints = field(kw_only=True)
     """The constraints' frames, then the points."""
-    memo: dict[str, Elimination] = field(default_factory=dict, kw_only=True)
+    memo: dict[str, Any] = field(default_factory=dict, kw_only=True)
 
     def jacobian(self, q: Array) -> Array:
         return self._elimination(q).rows @ self.every.jacobian(q)
@@ -71,13 +73,13 @@ class ConstrainedPoints(AtPoints):
         own = super().drift(q, v) if self.reference != "local" else self.asked.rows(A[..., 6 * self._ends :], -1)
         return own - times(self._elimination(q).shares, self._rates(q, v, A))
 
-    def accelerations_under(self, model: Model, q: Array, v: Array) -> Array:
-        a = forward_dynamics(model, q, v, np.zeros(model.nv))
+    def accelerations_under(self, model: Model, q: Array, v: Array, tau: Any = None) -> Array:
+        a = forward_dynamics(model, q, v, np.zeros(model.nv) if tau is None else tau)
         A = self.every._whole("frame_accelerations/local", q, v, a)
         A = A.reshape(*A.shape[:-2], 6 * A.shape[-2])
         own = self.asked.rows(A[..., 6 * self._ends :], -1)
         if self.reference != "local":
-            own = super().accelerations_under(model, q, v)
+            own = super().accelerations_under(model, q, v, tau)
         return own - times(self._elimination(q).shares, self._rates(q, v, A))
 
     def inertia_inverse(self, q: Array, by_rows: bool = False) -> Array:
@@ -101,6 +103,31 @@ class ConstrainedPoints(AtPoints):
         size = inverse.shape[-1]
         return _each_state(_inverse, inverse + damping * np.eye(size), alone + damping)[0]
 
+    def allowed_accelerations(self, q: Array, v: Array, tau: Array) -> Array:
+        """q̈ (..., nv) due to joint forces beyond the bias, which cancel it, and to the constraints: what they do not
+        allow of M⁻¹ τ is taken out, in the metric of M.
+        """
+        model = weightless(self.held.model)
+        still = np.zeros(model.nv)
+        a = forward_dynamics(model, q, still, tau)
+        A = self.every._whole("frame_accelerations/local", q, v, a)
+        rates = self._rates(q, v, A.reshape(*A.shape[:-2], 6 * A.shape[-2]))
+        state, (_, K) = self._elimination(q), self.constraint_rows(q)
+        solve = _each_state if is_traced(rates) else _solved_by_eigenvalues
+        (sizes,) = solve(_solved, state.held, rates[..., None])
+        return a - forward_dynamics(model, q, still, times(transposed(K), sizes[..., 0]))
+
+    def constraint_rows(self, q: Array) -> tuple[list[Rows], Array]:
+        """Each constraint's rows over the motions of its frames, and K (..., k, nv) of all over joint velocities."""
+        if "held" not in self.memo:
+            self.memo["held"] = self._rows(q)
+        rows, C = self.memo["held"]
+        return rows, C @ self.every.jacobian(q)[..., : 6 * self._ends, :]
+
+    def constraint_wrenches(self, q: Array, sizes: Array) -> Array:
+        """The wrenches (..., k, 6) on frame a of each constraint, from the magnitudes (..., r) of their forces."""
+        return wrenches_of(self.held, self.memo["held"][0], sizes)
+
     @property
     def _ends(self) -> int:
         return len(self.held.ends)
@@ -116,28 +143,35 @@ class ConstrainedPoints(AtPoints):
     def _elimination(self, q: Array) -> Elimination:
         if "here" not in self.memo:
             self.memo["here"] = self._eliminated(q)
-        return self.memo["here"]
+        found: Elimination = self.memo["here"]
+        return found
 
-    def _eliminated(self, q: Array) -> Elimination:
-        held, count = self.held, 6 * self._ends
+    def _rows(self, q: Array) -> tuple[list[Rows], Array]:
+        """The rows of each constraint, and of all together, over the motions of their frames."""
+        held = self.held
         places = forward_kinematics(held.model, q, held.ends)
         seen = at_grips(held, places, np.zeros((*q.shape[:-1], self._ends, 6)), self.placements)
         rows = [
             rows_of(held, constraint.all_rows(held.model, seen.of(grips)), grips, seen.X)
             for constraint, grips in zip(held.constraints, held.grips, strict=True)
         ]
-        C = all_rows(held, rows)
+        return rows, all_rows(held, rows)
+
+    def _eliminated(self, q: Array) -> Elimination:
+        count = 6 * self._ends
+        self.memo["held"] = self._rows(q)
+        C = self.memo["held"][1]
         whole = self.every.inertia_inverse(q, by_rows=True)
         own = self.asked.rows(np.eye(6 * len(self.asked.frames)) if self.reference == "local" else self._turn(q), -2)
         to_ends, between = whole[..., :count, :count], whole[..., count:, :count]
         held_mobility = C @ to_ends @ transposed(C)
         coupling = own @ between @ transposed(C)
         alone = own @ whole[..., count:, count:] @ transposed(own)
-        eliminate = _each_state if is_traced(whole) else _joined
-        shares, mobility = eliminate(_factors, held_mobility, coupling, alone)
+        eliminate = _each_state if is_traced(whole) else _by_eigenvalues
+        shares, mobility = eliminate(_by_factors, held_mobility, coupling, alone)
         points = np.broadcast_to(own, (*shares.shape[:-1], own.shape[-1]))
         across = np.concatenate([-(shares @ C), points], axis=-1)
-        return Elimination(shares, across, mobility, np.einsum("...ii->...i", alone))
+        return Elimination(shares, across, mobility, np.einsum("...ii->...i", alone), held_mobility)
 
 
 def constrained_points(
@@ -175,11 +209,11 @@ def _each_state(function: Callable[..., tuple[Any, ...]], *arrays: Array) -> tup
     return tuple(found)
 
 
-Rows = list[list[Any]]
+Lists = list[list[Any]]
 
 
-def _factors(W: Rows, B: Rows, T: Rows) -> tuple[Rows, Rows]:
-    """B W⁺ and T - B W⁺ Bᵀ by L D Lᵀ factors without rows that depend on those before; NaN where that is unclear."""
+def _factor(W: Lists) -> tuple[Factor, Any]:
+    """L D Lᵀ of K M⁻¹ Kᵀ without rows that depend on those before; and 0, or NaN where that is unclear."""
     diagonal = [W[k][k] for k in range(len(W))]
     largest = diagonal[0]
     for one in diagonal[1:]:
@@ -189,11 +223,17 @@ def _factors(W: Rows, B: Rows, T: Rows) -> tuple[Rows, Rows]:
     sound: Any = 0.0
     for inverse_pivot, one in zip(factor.inverse_pivots, diagonal, strict=True):
         sound = where_less(inverse_pivot * (_INDEPENDENT * one), 1.0, sound, nan)
+    return factor, sound
+
+
+def _by_factors(W: Lists, B: Lists, T: Lists) -> tuple[Lists, Lists]:
+    """B W⁺ and T - B W⁺ Bᵀ."""
+    factor, sound = _factor(W)
     pivots = factor.inverse_pivots
     halves = [factor.forward(row) for row in B]
     scaled = [[x * pivot for x, pivot in zip(half, pivots, strict=True)] for half in halves]
     shares = [factor.backward(row) for row in scaled]
-    mobility: Rows = [[0.0] * len(T) for _ in T]
+    mobility: Lists = [[0.0] * len(T) for _ in T]
     for r, row in enumerate(scaled):
         for c in range(r + 1):
             left = T[r][c]
@@ -206,20 +246,36 @@ def _factors(W: Rows, B: Rows, T: Rows) -> tuple[Rows, Rows]:
     return shares, mobility
 
 
-def _joined(_: Any, W: Array, B: Array, T: Array) -> tuple[Array, Array]:
-    """The same over floats, by eigenvalues."""
-    diagonal = np.einsum("...ii->...i", W)
-    with np.errstate(all="ignore"):
-        moves = diagonal > _IDLE * diagonal.max(axis=-1, keepdims=True)
-        units = np.where(moves, 1.0 / np.sqrt(diagonal), 0.0)
-    scaled = W * (units[..., :, None] * units[..., None, :])
-    inverse = np.linalg.pinv(scaled, rcond=_DEPENDENT, hermitian=True)
-    shares = B @ (inverse * (units[..., :, None] * units[..., None, :]))
+def _by_eigenvalues(_: Any, W: Array, B: Array, T: Array) -> tuple[Array, Array]:
+    """The same over floats."""
+    shares = B @ _pseudo_inverse(W)
     mobility = T - shares @ transposed(B)
     own = np.einsum("...ii->...i", mobility) > _DEPENDENT * np.einsum("...ii->...i", T)
     mobility = 0.5 * (mobility + transposed(mobility)) * (own[..., :, None] & own[..., None, :])
     return shares, mobility
 
 
-def _inverse(A: Rows, scales: Any) -> tuple[Rows]:
+def _solved(W: Lists, right: Lists) -> tuple[Lists]:
+    """W⁺ times a column."""
+    factor, sound = _factor(W)
+    found = factor.solve([row[0] for row in right])
+    return ([[found[0] + sound], *([x] for x in found[1:])],)
+
+
+def _solved_by_eigenvalues(_: Any, W: Array, right: Array) -> tuple[Array]:
+    """The same over floats."""
+    return (_pseudo_inverse(W) @ right,)
+
+
+def _pseudo_inverse(W: Array) -> Array:
+    """W⁺, in units in which the diagonal is 1."""
+    diagonal = np.einsum("...ii->...i", W)
+    with np.errstate(all="ignore"):
+        moves = diagonal > _IDLE * diagonal.max(axis=-1, keepdims=True)
+        units = np.where(moves, 1.0 / np.sqrt(diagonal), 0.0)
+    both = units[..., :, None] * units[..., None, :]
+    return np.asarray(np.linalg.pinv(W * both, rcond=_DEPENDENT, hermitian=True) * both, dtype=np.float64)
+
+
+def _inverse(A: Lists, scales: Any) -> tuple[Lists]:
     return inversion(None, A, scales)
