@@ -33,7 +33,7 @@ def differentiable(
     """The accelerations, with their derivatives."""
     H = {place: varying_as(x, 0.0) for place, x in problem.at(a).hessian.items()}
     fixed, holds = [varying_as(x, 0.0) for x in a], problem.holds
-    joints = Holds([], holds.limits, holds.frictions, holds.bonds, holds.ratio)
+    joints = Holds([], holds.joints, holds.bonds, holds.ratio)
     g = problem._replace(holds=joints).at(fixed).gradient
     pushes, spins = text.forces(found, columns, v, fixed, dt)
     owners = (one for one in text.contacts for _ in range(one.points))
