@@ -168,7 +168,7 @@ def joint_response(s: Scalar, D: Scalar, least: float, most: float) -> tuple[Sca
     h, bounded = where_less(most, pull, 0.0, D), where_less(most, pull, most, pull)
     if least == -math.inf:
         return bounded, h, zone
-    return tuple(where_less(pull, least, *pair) for pair in ((least, bounded), (0.0, h), (-1.0, zone)))  # type: ignore[return-value]
+    return tuple(where_less(pull, least, *pair) for pair in ((least, bounded), (0.0, h), (-1.0, zone)))
 
 
 def as_cone(row: Sequence[Scalar], n: int, friction: int) -> Cone:

@@ -51,7 +51,7 @@ class Dense(NamedTuple):
 
         def newton_step(numbers: Any) -> list[Any]:
             g, H = listed(numbers)[: sparsity.n], dict(zip(places, listed(numbers)[sparsity.n :], strict=True))
-            return [array_of([-y for y in solved(H, g, sparsity)])]
+            return [array_of([-y for y in solved(H, g)])]
 
         g, H, inertial = self.at(point)
         often = [set(each.places) for each in sparsity.often]
