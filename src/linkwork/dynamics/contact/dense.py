@@ -9,7 +9,7 @@ from linkwork.compiled.arrays import array_of
 from linkwork.compiled.subroutine import subroutine
 from linkwork.dynamics.contact.costs import FrameGroup, Group, Holds, as_cone, cone_response
 from linkwork.dynamics.contact.line import Line, listed
-from linkwork.dynamics.contact.newton import TINY, Direction, cheaper, with_contacts
+from linkwork.dynamics.contact.newton import TINY, Direction
 from linkwork.dynamics.contact.sparse import Matrix, Sparsity, solved, times
 from linkwork.spatial import Scalar, absolute
 from linkwork.spatial.matrices import dot
@@ -51,7 +51,7 @@ class Dense(NamedTuple):
 
         def newton_step(numbers: Any) -> list[Any]:
             g, H = listed(numbers)[: sparsity.n], dict(zip(places, listed(numbers)[sparsity.n :], strict=True))
-            return [array_of([-y for y in solved(H, g, sparsity)])]
+            return [array_of([-y for y in solved(H, g)])]
 
         g, H, inertial = self.at(point)
         often = [set(each.places) for each in sparsity.often]
@@ -86,13 +86,10 @@ class Dense(NamedTuple):
         return Evaluation(state[:n], dict(zip(places, state[n:], strict=True)), inertial)
 
     def begun(self, start: Sequence[Scalar], free: Sequence[Scalar]) -> list[Scalar]:
-        """The initial point: ``start``, unless the free accelerations cost little."""
-        costs, holds = [], self.holds
-        for x in (start, free):
-            cost = 0.5 * dot(x, times(self.M, x, self.sparsity)) - dot(x, self.force)
-            costs.append(holds.plus_cost(cost, x, x))
-        costs = with_contacts(costs, holds.groups, [start, free], holds.ratio)
-        return cheaper(start, free, costs, -0.5 * dot(free, self.force))
+        """The initial point: that of least cost on the way from the free accelerations towards ``start``."""
+        way = [x - y for x, y in zip(start, free, strict=True)]
+        step = Line(self.holds, free, way, 0.0, dot(way, times(self.M, way, self.sparsity))).best()
+        return [x + step * y for x, y in zip(free, way, strict=True)]
 
 
 def _with_group(

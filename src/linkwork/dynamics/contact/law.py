@@ -11,6 +11,7 @@ from typing import Any
 from linkwork.compiled.arrays import array_of
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.law import law
+from linkwork.compiled.tracing import Shape
 from linkwork.dynamics.arguments import check_model
 from linkwork.dynamics.contact.by_bodies import ByBodies
 from linkwork.dynamics.contact.by_joints import ByJoints
@@ -200,53 +201,46 @@ class Touching:
         an argument with a diagonal that is added to the rotor inertias, ``warm`` one with the last accelerations, from
         which the search begins, and the next such ones to the results.
         """
-        model, key = self.model, ("step", loaded, damped, wanted, warm)
-        if key not in self._laws:
-            shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "dt": ()}
-            shapes |= {"drag": (model.nv,)} if damped else {}
-            shapes |= {"start": (model.nv,)} if warm else {}
-            shapes |= {"f_ext": (len(model.bodies), 6)} if loaded else {}
 
-            def text(q: Any, v: Any, tau: Any, dt: Any, drag: Any = None, start: Any = None, f_ext: Any = None) -> Any:
-                motion = self.text.motion(q, v, tau, dt.item(), f_ext, start, drag)
-                wrenches, ends = [self.text.wrenches(motion)] if wanted else [], [motion.a] if warm else []
-                found = (motion.damped, *wrenches, *ends)
-                return found if len(found) > 1 else found[0]
+        def text(q: Any, v: Any, tau: Any, dt: Any, drag: Any = None, start: Any = None, f_ext: Any = None) -> Any:
+            motion = self.text.motion(q, v, tau, dt.item(), f_ext, start, drag)
+            wrenches, ends = [self.text.wrenches(motion)] if wanted else [], [motion.a] if warm else []
+            results = (motion.damped, *wrenches, *ends)
+            return results if len(results) > 1 else results[0]
 
-            results = [(model.nv,), *([(self.points, 6)] if wanted else []), *([(model.nv,)] if warm else [])]
-            self._laws[key] = law("contact step", text, shapes, results, model, self.placed, self.digest, *key)
-        return self._laws[key]
+        names = ["q", "v", "tau", "dt", *["drag"] * damped, *["start"] * warm, *["f_ext"] * loaded]
+        of_joints = (self.model.nv,)
+        return self._law("contact step", text, names, of_joints, *[(self.points, 6)] * wanted, *[of_joints] * warm)
 
     def law(self, loaded: bool, stepped: bool) -> CompiledFunction:
         """The kernel, with or without external forces and an integration step."""
-        if (loaded, stepped) not in self._laws:
-            self._laws[loaded, stepped] = self._made(loaded, stepped)
-        return self._laws[loaded, stepped]
-
-    def _made(self, loaded: bool, stepped: bool) -> CompiledFunction:
-        model = self.model
-        shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,)}
-        shapes |= {"dt": ()} if stepped else {}
-        shapes |= {"f_ext": (len(model.bodies), 6)} if loaded else {}
 
         def text(q: Any, v: Any, tau: Any, dt: Any = None, f_ext: Any = None) -> Any:
             a, _, forces = self.text.motion(q, v, tau, None if dt is None else dt.item(), f_ext)
             return a, forces().forces
 
-        results: list[tuple[int, ...]] = [(model.nv,), (self.points, 3)]
-        return law("contact_dynamics", text, shapes, results, model, self.placed, self.digest, loaded, stepped)
+        names = ["q", "v", "tau", *["dt"] * stepped, *["f_ext"] * loaded]
+        return self._law("contact_dynamics", text, names, (self.model.nv,), (self.points, 3))
 
-    @cached_property
+    @property
     def points_law(self) -> CompiledFunction:
         """Contact points and distances."""
 
         def text(q: Any) -> Any:
-            found = self.text.touches(q)
-            places = array_of([x for touch in found for x in touch.point.numbers()])
-            return places.reshape(self.points, 3), array_of([touch.distance for touch in found])
+            touches = self.text.touches(q)
+            places = array_of([x for touch in touches for x in touch.point.numbers()])
+            return places.reshape(self.points, 3), array_of([touch.distance for touch in touches])
 
-        model, results = self.model, [(self.points, 3), (self.points,)]
-        return law("contact_points", text, {"q": (model.nq,)}, results, model, self.placed, self.digest)
+        return self._law("contact_points", text, ["q"], (self.points, 3), (self.points,))
+
+    def _law(self, name: str, text: Any, arguments: Sequence[str], *results: Shape) -> CompiledFunction:
+        """The kernel of a text with arguments of these names, cached."""
+        model, key = self.model, (name, *arguments, *results)
+        if key not in self._laws:
+            sizes: dict[str, Shape] = {"q": (model.nq,), "dt": (), "f_ext": (len(model.bodies), 6)}
+            shapes = {each: sizes.get(each, (model.nv,)) for each in arguments}
+            self._laws[key] = law(name, text, shapes, list(results), model, self.placed, self.digest, list(key))
+        return self._laws[key]
 
     @cached_property
     def placed(self) -> list[Frame]:

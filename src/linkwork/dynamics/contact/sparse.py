@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwork.spatial import Scalar, total
+from linkwork.spatial import Factor, Scalar, total
 
 
 class Sparsity:
@@ -42,28 +42,8 @@ def times(A: Matrix, x: Sequence[Scalar], sparsity: Sparsity) -> list[Scalar]:
     return [total(each) for each in terms]
 
 
-def solved(A: Matrix, b: Sequence[Scalar], sparsity: Sparsity) -> list[Scalar]:
-    """A⁻¹ b by A = Lᵀ D L, eliminating the last rows first, so that branches of a mechanism are not filled in. Each
-    entry is computed when it is needed, from all that is eliminated from it: so few of them are live at once.
-    """
-    A, x, before = dict(A), list(b), sparsity.before
-    after: list[list[int]] = [[i for i in reversed(range(sparsity.n)) if j in before[i]] for j in range(sparsity.n)]
-    L: Matrix = {}
-    inverse: dict[int, Scalar] = {}
-    for j in reversed(range(sparsity.n)):
-        for k in (j, *before[j]):
-            for i in after[j]:
-                if k in before[i]:
-                    A[j, k] = A[j, k] - L[i, j] * A[i, k]
-            if k == j:
-                inverse[j] = 1.0 / A[j, j]
-            else:
-                L[j, k] = A[j, k] * inverse[j]
-        for i in after[j]:
-            x[j] = x[j] - L[i, j] * x[i]
-    for i in range(sparsity.n):
-        value = x[i] * inverse[i]
-        for j in before[i]:
-            value = value - L[i, j] * x[j]
-        x[i] = value
-    return x
+def solved(A: Matrix, b: Sequence[Scalar]) -> list[Scalar]:
+    """A⁻¹ b. The last rows are eliminated first, so that branches of a mechanism are not filled in."""
+    n = len(b)
+    rows = [[A.get((j, i), 0.0) for j in reversed(range(i, n))] for i in reversed(range(n))]
+    return Factor.of_matrix(rows).solve(b[::-1])[::-1]
