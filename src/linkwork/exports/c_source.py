@@ -265,12 +265,12 @@ int {name}_batch(size_t states, {self._plain_parameters()},
         unit, count = self.unit, self.unit.over_time
         if not count:
             return []
-        places, start = [], self.call_workspace
+        places, start = [], 0
         for part in unit.results:
             places.append(start)
             start += part.size
         following = [f"workspace + {place}" for place in places]
-        given = ", ".join([*(part.name for part in unit.arguments), *following, "workspace"])
+        given = ", ".join([*(part.name for part in unit.arguments), *following, f"workspace + {start}"])
         lines = [
             f"int {unit.name}_run({self._run_parameters('restrict')})",
             "{",

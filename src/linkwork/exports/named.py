@@ -99,7 +99,7 @@ FUNCTIONS: Mapping[str, Named] = {
     "operational_inertia": Named([Q], [("Lambda", "", "kg, kg m, kg m^2")], "the operational-space inertia"),
     "operational_inertia_inverse": Named([Q], [("Lambda_inverse", "", "")], "its inverse"),
     "operational_space": Named([Q, V], [], "inertia, bias and more of operational space"),
-    "effective_mass": Named([Q], [("mass", "", "kg")], "effective masses of frames"),
+    "effective_mass": Named([Q], [("mass", "", "kg")], "the mass that is felt at a point along a direction"),
     "dynamically_consistent_inverse": Named([Q], [("Jbar", "", "")], "the dynamically consistent inverse"),
     "constrained_dynamics": Named([Q, V, TAU], [_ACCELERATION], "joint accelerations under constraints", ["f_ext"]),
     "constrained_dynamics_and_reactions": Named([Q, V, TAU], [_ACCELERATION], "the same, with wrenches", ["f_ext"]),
@@ -135,6 +135,8 @@ def named_unit(name: str, model: Model, function: str, options: Mapping[str, Any
         if extra not in what.optional:
             listed = ", ".join(map(repr, what.optional)) or "none"
             raise ArgumentError(f"inputs: {function} has no optional argument {extra!r} to export; it has {listed}")
+    if function == "operational_space" and "frames" in options:
+        options["points"] = options.pop("frames")
     names = [*what.arguments, *(inputs if isinstance(inputs, list | tuple) else [inputs])]
     for key in options:
         if key in names or key in ("out", *ARGUMENTS):
