@@ -85,6 +85,7 @@ from linkwork.errors import SimulationError as SimulationError
 from linkwork.errors import SingularError as SingularError
 from linkwork.errors import TracingError as TracingError
 from linkwork.errors import UnknownNameError as UnknownNameError
+from linkwork.exports.export import export as export
 from linkwork.formats import load as load
 from linkwork.formats.urdf_writer import save as save
 from linkwork.model import mechanisms as mechanisms
