@@ -180,9 +180,9 @@ class OperationalSpaceController(CompiledController):
     def _as_constraints(self, constraints: Constraints, reactions: Any) -> ControllerConstraints:
         model = self.model
         idle = (self._driven > 0.0) & ~model.actuated
-        found = ControllerConstraints(model, constraints, self._points, idle, reactions)
-        if reactions is not None and not found:
+        if reactions is not None and not constraints:
             raise ArgumentError("reactions are the wrenches of constraints; pass constraints, too")
+        found = ControllerConstraints(model, constraints, self._points, idle, reactions)
         ends = {frozenset((each.frame_a, each.frame_b)) for each in found.held.constraints}
         for weld in (weld for goal in self._goals if isinstance(goal, HeldObject) for weld in goal.welds):
             if frozenset((weld.frame_a, weld.frame_b)) in ends:

@@ -156,7 +156,7 @@ class VirtualLinkage:
         count, wanted = self.count, 3 * self.count - 6
         pairs = links if is_listed(links) else ()
         good = all(
-            isinstance(pair, list | tuple) and len(pair) == 2 and all(type(k) is int and 0 <= k < count for k in pair)
+            isinstance(pair, list | tuple) and len({*pair}) == len(pair) == 2 and all(k in range(count) for k in pair)
             for pair in pairs
         )
         if not good or len(pairs) != wanted or len({frozenset(pair) for pair in pairs}) != wanted:

@@ -171,6 +171,8 @@ class ConstrainedPoints(AtPoints):
         shares, mobility = eliminate(_by_factors, held_mobility, coupling, alone)
         points = np.broadcast_to(own, (*shares.shape[:-1], own.shape[-1]))
         across = np.concatenate([-(shares @ C), points], axis=-1)
+        if not is_traced(across):  # a row that the constraints hold is zero, not its rounding errors
+            across = across * (np.einsum("...ii->...i", mobility) > 0.0)[..., None]
         return Elimination(shares, across, mobility, np.einsum("...ii->...i", alone), held_mobility)
 
 
