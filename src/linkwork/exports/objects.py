@@ -37,11 +37,12 @@ class Code(NamedTuple):
     text: CText
 
 
-def code_of(unit: Unit, provenance: str, target: Machine) -> Code:
-    """The object code of a unit for a machine."""
+def code_of(unit: Unit, provenance: str, target: Machine, short: bool = False) -> Code:
+    """The object code of a unit for a machine; ``short`` code has one kernel for one state and for many."""
     functions = Functions(
         routine_of(unit.plan), unit.name, target.bits, target.lanes, unit.over_time,
         None if unit.pivots is None else routine_of(unit.pivots.straight()),  # type: ignore[arg-type]
+        short,
     )  # fmt: skip
     text = CText(unit, provenance, functions.workspace)
     status = text.status

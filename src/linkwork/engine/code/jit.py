@@ -205,7 +205,8 @@ def _compile_for(texts: Sequence[str], triple: str, cpu: str, features: str) -> 
         kind = _llvm().Target.from_triple(triple)
     except RuntimeError as error:
         raise LinkworkError(f"LLVM has no machine for triple {triple!r}: {error}") from None
-    code = kind.create_target_machine(cpu=cpu, features=features, opt=2, reloc="pic", codemodel="small", jit=False)
+    reloc = "static" if triple.startswith("wasm") else "pic"
+    code = kind.create_target_machine(cpu=cpu, features=features, opt=2, reloc=reloc, codemodel="small", jit=False)
     _contexts.append(_llvm().create_context())
     with _llvm().parse_assembly(texts[0], _contexts[-1]) as module:
         for text in texts[1:]:

@@ -91,6 +91,7 @@ class Functions:
     Args:
         name: of the exported function.
         lanes: of the machine.
+        short: whether one state is computed by the code for tiles, so that there is only that.
         over_time: the number of its first arguments that are a state which its results advance; 0 for no step.
         pivots: of the first argument, the inertias by which a singular joint is told, and what they are small beside.
     """
@@ -103,11 +104,13 @@ class Functions:
         lanes: int,
         over_time: int = 0,
         pivots: Routine | None = None,
+        short: bool = False,
     ) -> None:
         self.routine, self.name, self.bits, self.lanes = routine, name, bits_of_address, lanes
-        self.over_time = over_time
+        self.over_time, self.short = over_time, short and lanes > 1
         self.pivots = None if pivots is None else LlvmRoutine(pivots, bits_of_address, "pivots")
         self.one = LlvmRoutine(routine, bits_of_address, "compute")
+        self.tile = LlvmRoutine(routine, bits_of_address, "tile")
         self.size = f"i{bits_of_address}"
         self.sizes = [*routine.arguments, *routine.results]
         self.arrays = [f"%array{k}" for k in range(len(self.sizes))]
@@ -131,15 +134,17 @@ class Functions:
         """The modules: ``texts`` are those of statuses, each with the first number for which it holds; ``joints`` is
         the first status of a singular joint, ``end`` follows the last one.
         """
-        kernel, _ = self.one.kernel(1)
         widths = self.one.widths | (self.pivots.widths if self.pivots else set())
-        first = "\n".join([
-            kernel, _first_bad("argument_status", False), _first_bad("result_status", True),
-            *self._singular(joints), self._one(), declarations(widths),
-        ])  # fmt: skip
+        looks = [_first_bad("argument_status", False), _first_bad("result_status", True), *self._singular(joints)]
+        if self.short:
+            whole = [*looks, self._one(), self._tiles(False), declarations({*widths, self.lanes})]
+            return [*self._rest(["\n".join(whole)]), _explained(self.name, texts, end)]
+        first = "\n".join([self.one.kernel(1)[0], *looks, self._one(), declarations(widths)])
         batch = self._tiles() if self.lanes > 1 else self._batch()
-        runs = [self._run()] if self.over_time else []
-        return [first, batch, *runs, _explained(self.name, texts, end)]
+        return [*self._rest([first, batch]), _explained(self.name, texts, end)]
+
+    def _rest(self, modules: list[str]) -> list[str]:
+        return [*modules, self._run()] if self.over_time else modules
 
     # One state
 
@@ -178,7 +183,11 @@ class Functions:
         w.begin(refused)
         w.do(f"ret i32 {status}")
         w.begin(fine)
-        self.one.call(w, self.arrays, aligned(w, "%workspace", self.bits))
+        own = aligned(w, "%workspace", self.bits)
+        if self.short:
+            self._as_tile(w, own)
+        else:
+            self.one.call(w, self.arrays, own)
         status = "0"
         for k in range(given, len(self.sizes)):
             status = self._checked(w, "result_status", k, status)
@@ -187,6 +196,23 @@ class Functions:
             status = w.one_of(w.compare("ne", status, 0, "i32"), "i32", look, "add i32 0, 0")
         w.do(f"ret i32 {status}")
         return w.function(self._head(self.name))
+
+    def _as_tile(self, w: Writer, memory: str) -> None:
+        """One state in all lanes of a tile."""
+        given = len(self.routine.arguments)
+        places = self._places(w, memory)
+        for array, size, place in zip(self.arrays[:given], self.sizes, places, strict=False):
+            w.let(f"call i1 @pack(ptr {array}, i64 {size}, i64 1, i64 {size}, ptr {place})")
+        self.tile.call(w, places[:-1], places[-1])
+        for array, size, place in zip(self.arrays[given:], self.sizes[given:], places[given:-1], strict=True):
+            w.let(f"call i1 @unpack(ptr {place}, ptr {array}, i64 {size}, i64 1, i64 {size})")
+
+    def _places(self, w: Writer, memory: str) -> list[str]:
+        """Where a tile's arrays are, and the memory behind them."""
+        places = [memory]
+        for size in self.sizes:
+            places.append(w.at(places[-1], size * self.lanes))
+        return places
 
     def _checked(self, w: Writer, function: str, k: int, status: str) -> str:
         own = w.let(f"call i32 @{function}(ptr {self.arrays[k]}, i64 {self.sizes[k]}, i32 {self.starts[k]})")
@@ -227,19 +253,17 @@ class Functions:
         self._each(w, self._states(w))
         return self._declared + w.function(self._head(f"{self.name}_batch", f"{self.size} %states, ", ", ptr %where"))
 
-    def _tiles(self) -> str:
+    def _tiles(self, alone: bool = True) -> str:
         """States in tiles; if any number is not finite, every state again by itself, which finds the status."""
         lanes, w, given = self.lanes, Writer(), len(self.routine.arguments)
-        tile = LlvmRoutine(self.routine, self.bits, "tile")
+        tile = self.tile
         kernel, _ = tile.kernel(lanes)
         w.let("alloca i32, align 4", "%status")
         w.store(0, "%status", "i32", 4)
         w.let("alloca i1, align 1", "%all")
         w.store("true", "%all", "i1", 1)
         count, memory = self._states(w), aligned(w, "%workspace", self.bits)
-        places = [memory]
-        for size in self.sizes:
-            places.append(w.at(places[-1], size * lanes))
+        places = self._places(w, memory)
         with w.loop(0, count, lanes) as each:
             left = w.sub(count, each.counter)
             valid = w.either(w.compare("sge", left, lanes), "i64", lanes, left)
@@ -259,8 +283,8 @@ class Functions:
         w.begin(bad)
         self._each(w, count)
         head = self._head(f"{self.name}_batch", f"{self.size} %states, ", ", ptr %where")
-        widths = {1, lanes, *self.one.widths}
-        return "\n".join([self._declared, kernel, pack(lanes), unpack(lanes), w.function(head), declarations(widths)])
+        parts = [kernel, pack(lanes), unpack(lanes), w.function(head)]
+        return "\n".join([self._declared, *parts, declarations({1, lanes, *self.one.widths})] if alone else parts)
 
 
     # Steps
