@@ -30,8 +30,9 @@ def quoted(text: str) -> str:
 class CText:
     """The texts of a unit in C."""
 
-    def __init__(self, unit: Unit, provenance: str) -> None:
-        self.unit, self.provenance = unit, provenance
+    def __init__(self, unit: Unit, provenance: str, workspace: int | None = None) -> None:
+        """``workspace`` is how many numbers code needs that is made in another way."""
+        self.unit, self.provenance, self._workspace = unit, provenance, workspace
         self.source = Source(routine_of(unit.plan), C99, unit.name)
         self.pivots = None
         if unit.pivots is not None:
@@ -52,6 +53,8 @@ class CText:
     @property
     def workspace(self) -> int:
         """How many numbers any of the functions needs."""
+        if self._workspace is not None:
+            return self._workspace
         following = sum(part.size for part in self.unit.results) if self.unit.over_time else 0
         return self.call_workspace + following
 

@@ -12,7 +12,7 @@ import numpy as np
 from linkwork.arguments import choice
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.errors import ArgumentError, shown
-from linkwork.exports import c99
+from linkwork.exports import c99, objects, python_module, wasm
 from linkwork.exports.folder import checked, write
 from linkwork.exports.identifiers import array_names, default_name, function_name
 from linkwork.exports.named import named_unit, result_names, samples_in
@@ -21,7 +21,13 @@ from linkwork.late import imported
 from linkwork.model.model import Model
 
 Files = Mapping[str, str | bytes]
-TARGETS: Mapping[str, Callable[..., Files]] = {"c99": c99.files}
+TARGETS: Mapping[str, Callable[..., Files]] = {
+    "c99": c99.files,
+    "object": objects.object_files,
+    "shared": objects.shared_files,
+    "wasm": wasm.files,
+    "python": python_module.files,
+}
 
 
 def export(

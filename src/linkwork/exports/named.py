@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,7 +146,8 @@ def named_unit(name: str, model: Model, function: str, options: Mapping[str, Any
     call = getattr(imported("linkwork"), function)
 
     def text(**arrays: Any) -> Any:
-        return call(model, **arrays, **options)
+        found = call(model, **arrays, **options)
+        return vars(found) if is_dataclass(found) else found
 
     made = traced(function, text, {part.called: part.shape for part in parts})
     results = _results(model, made, what)

@@ -94,10 +94,13 @@ def self_test(unit: Unit, samples: Samples, workspace: int, iterates: bool, prov
         lines += [f"static const uint64_t {part.name}_bits[] = {{\n{_bits(each)}\n}};\n" for part, each in rows
                   if each.size]  # fmt: skip
     lines += [f"static double {part.name}[{max(1, part.size)}];" for part in parts]
+    if some:
+        lines += [f"static double all_{part.name}[STATES * {max(1, part.size)}];" for part in parts]
     lines += [f"static double workspace[{max(1, workspace)}];\n", _NUMBER, *([_COMPARING] if some else [])]
     call = f"status = {name}({', '.join(part.name for part in parts)}, workspace);"
     lines += ["int main(void)", "{", *(["    const int exact = is_exact();"] if some else [])]
-    lines += ["    int wrong = 0;", "    int status;", *(_states(unit, call) if some else []), *_refused(unit, call)]
+    lines += ["    int wrong = 0;", "    int status;", *([*_states(unit, call), *_batch(unit)] if some else [])]
+    lines += _refused(unit, call)
     said = 'exact ? "bit by bit" : "within a tolerance"' if some else '"none of which is regular"'
     lines += [f'    (void)printf("{name}: %d states, %s: %s\\n", {"STATES" if some else "0"}, {said},']
     lines += ['        (wrong == 0) ? "passed" : "FAILED");', "    return (wrong == 0) ? 0 : 1;", "}", ""]
@@ -115,6 +118,24 @@ def _states(unit: Unit, call: str) -> list[str]:
         if part.size:
             given = f'"{part.name}", {part.name}, {part.name}_bits, i, {part.size}, exact'
             lines.append(f"        wrong += compare({given});")
+    return [*lines, "    }"]
+
+
+def _batch(unit: Unit) -> list[str]:
+    """The same states in one call."""
+    name, parts = unit.name, [*unit.arguments, *unit.results]
+    lines = ["    for (size_t i = 0; i < STATES; ++i) {"]
+    lines += [f"        load(&all_{part.name}[i * {part.size}], {part.name}_bits, i, {part.size});"
+              for part in unit.arguments if part.size]  # fmt: skip
+    lines += ["    }"] if len(lines) > 1 else []
+    lines = lines if lines[-1] == "    }" else []
+    given = ", ".join(f"all_{part.name}" for part in parts)
+    lines += [f"    status = {name}_batch(STATES, {given}, workspace, NULL);", "    wrong += (status != 0) ? 1 : 0;"]
+    lines += ["    for (size_t i = 0; i < STATES; ++i) {"]
+    for part in unit.results:
+        if part.size:
+            given = f'"{part.name} of a batch", &all_{part.name}[i * {part.size}], {part.name}_bits, i, {part.size}'
+            lines.append(f"        wrong += compare({given}, exact);")
     return [*lines, "    }"]
 
 
