@@ -99,7 +99,7 @@ class ByJoints(Text):
         force = numbers(tau - self._bias(q, v, f_ext)).tolist()
         self._resist(force, places, numbers(v).tolist(), columns)
         free = solved(M, force)
-        problem = Dense(M, force, holds, self.sparsity, dot(free, force))
+        problem = Dense(M, force, holds, dot(free, force), self.of.often)
         begin = free if start is None else problem.begun(numbers(start).tolist(), free)
         a = minimised(problem, begin, self.of.enough)
         speeds, found = numbers(v).tolist(), self.met(places, meetings)
@@ -137,7 +137,7 @@ class ByJoints(Text):
 
     def matrix(self, q: Any) -> Matrix:
         full = numbers(mass_matrix(self.model, q))
-        return {(i, j): full[i, j] for i, j in self.sparsity.places}
+        return {(i, j): full[i, j] for i, j in self.of.places}
 
     def forces(
         self, found: Sequence[Touch], columns: Sequence[Twist], v: Sequence[Scalar], a: Sequence[Scalar],

@@ -17,7 +17,7 @@ from linkwork.dynamics.contact.by_bodies import ByBodies
 from linkwork.dynamics.contact.by_joints import ByJoints
 from linkwork.dynamics.contact.joint_rows import friction_rows, limit_rows
 from linkwork.dynamics.contact.masses import InverseMasses, reference_configuration
-from linkwork.dynamics.contact.sparse import Sparsity
+from linkwork.dynamics.contact.sparse import coupled
 from linkwork.dynamics.contact.text import Text
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.dynamics.held import held_by
@@ -139,14 +139,24 @@ class Touching:
         return self.text if model is self.model else ByJoints(self, model)
 
     @cached_property
-    def sparsity(self) -> Sparsity:
-        """The sparsity of the Hessian for any contacts; variants for no contact between bodies, or of two limbs."""
-        n, own = self.model.nv, self._cliques
-        pairs = [tuple(sorted({*self.path(one.frame), *self.path(one.on)})) for one in self.contacts if self._pair(one)]
+    def places(self) -> list[tuple[int, int]]:
+        """The entries of the Hessian that are not zero, for any contacts."""
+        return coupled([*self._cliques, *self._pairs])
+
+    @cached_property
+    def often(self) -> list[list[tuple[int, int]]]:
+        """Those for no contact between bodies, or for contacts of two limbs."""
+        pairs = self._pairs
         limbs = [each for each in dict.fromkeys(pairs) if not any(set(each) < set(other) for other in pairs)]
         limbs.sort(key=lambda each: -sum(set(pair) <= set(each) for pair in pairs))
-        touching = [Sparsity(n, [*own, each]) for each in limbs[:_LIMBS]] if len(limbs) > 1 else []
-        return Sparsity(n, [*own, *pairs], [Sparsity(n, own), *touching])
+        touching = limbs[:_LIMBS] if len(limbs) > 1 else []
+        return [coupled(self._cliques), *(coupled([*self._cliques, each]) for each in touching)]
+
+    @cached_property
+    def _pairs(self) -> list[tuple[int, ...]]:
+        """The degrees of freedom that a contact between bodies couples, for each."""
+        both = [(self.path(one.frame), self.path(one.on)) for one in self.contacts if self._pair(one)]
+        return [tuple(sorted({*own, *other})) for own, other in both]
 
     @cached_property
     def _cliques(self) -> list[list[int]]:

@@ -94,7 +94,7 @@ class Text(ABC):
 
     def __init__(self, of: Touching, model: Model | None = None) -> None:
         self.of, self.model, self.contacts = of, of.model if model is None else model, of.contacts
-        self.ends, self.points, self.sparsity, self.path = of.ends, of.points, of.sparsity, of.path
+        self.ends, self.points, self.path = of.ends, of.points, of.path
 
     @abstractmethod
     def motion(
