@@ -334,7 +334,7 @@ def test_what_cannot_be_shown_is_said(
 def test_the_last_event_is_said(shown: Any) -> None:
     fall = lw.mechanisms.double_pendulum()
     hold = lw.Event(0.25, attach=lw.PointOnPlane(fall.frame_names[-1]), name="held")
-    view = shown(lw.rollout(fall, np.zeros(2), [0.0, 0.0], dt=0.01, steps=100, events=hold).trajectory())
+    view = shown(lw.rollout(fall, [0.3, 0.3], [0.0, 0.0], dt=0.01, steps=100, events=hold).trajectory())
     for time, words in ((0.1, ""), (0.3, "0.25 s: held"), (0.2, "")):
         view._at(time)
         assert control(view, "event").value == words

@@ -8,8 +8,10 @@ methods, texts that are too long, and the step that has no finite result, which 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,14 +21,14 @@ from linkwork.dynamics.arguments import Array
 from linkwork.engine.plans import Plan, for_steps
 from linkwork.engine.plans.plan import Compiled
 from linkwork.engine.rollout import records, run_over_time, step_by_step
-from linkwork.errors import SingularError, TracingError
+from linkwork.errors import LinkworkError, SingularError, TracingError
 from linkwork.late import LateFunction
 from linkwork.progress import Bar
 from linkwork.simulation.arguments import allocated
 from linkwork.simulation.integrators import Integrator
 from linkwork.simulation.plant import Plant
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.steps import observations_of
+from linkwork.simulation.rollouts.steps import observations_of, points_of, state_of
 from linkwork.simulation.torques import Hold, Told
 from linkwork.simulation.trajectory import Trajectory
 from linkwork.simulation.watching import ViewerLoads
@@ -34,10 +36,22 @@ from linkwork.simulation.watching import ViewerLoads
 event_record = LateFunction("linkwork.simulation.event_record:event_record")
 reason_of = LateFunction("linkwork.simulation.rollouts.divergence:reason_of")
 
+Arrays = Sequence[Array]
 _SPAN = 0.05
 """Seconds of work after which control returns to Python, for the progress bar."""
 _AT_ONCE = 32
 """Steps between two of its updates where Python has control in each."""
+
+
+class Functions(NamedTuple):
+    """Functions that are called from Python: the torque every ``hold`` steps, or in each evaluation of the
+    accelerations if that is 0; external wrenches in each evaluation; and who watches.
+    """
+
+    torque: Told | None
+    hold: int
+    load: Told | None
+    watched: ViewerLoads | None
 
 
 class Run:
@@ -50,29 +64,18 @@ class Run:
     """
 
     def __init__(
-        self,
-        job: Job,
-        plant: Plant,
-        integrator: Integrator,
-        torque: Told | None,
-        hold: int,
-        load: Told | None,
-        bar: Bar | None,
-        watched: ViewerLoads | None,
+        self, job: Job, plant: Plant, integrator: Integrator, functions: Functions, bar: Bar | None,
         kept: tuple[int, bool],
-    ) -> None:
-        """``plant`` and ``integrator`` do steps in Python; ``torque`` and ``load`` are functions that are called from
-        there, the torque every ``hold`` steps, or in each evaluation of the accelerations if that is 0. Of the states
-        that the job records the trajectory has one in so many, and wrenches or not: these are ``kept``.
+    ) -> None:  # fmt: skip
+        """``plant`` and ``integrator`` do steps in Python. Of the states that the job records the trajectory has one in
+        so many, and wrenches or not: these are ``kept``.
         """
-        self.parts, own, model = job.parts, dict(job.parts), job.model
-        if torque is not None:
-            own["tau"] = np.zeros((1, 1, model.nv))
-        if load is not None:
-            own["f_ext"] = np.zeros((1, 1, 6 * len(model.bodies)))
-        self.job, self.plant, self.integrator = replace(job, parts=own), plant, integrator
-        self.torque, self.hold, self.load, self.kept = torque, hold, load, kept
-        self.bar, self.watched, self.dt = bar, watched, float(own["dt"][0, 0, 0])
+        told = (("torque", functions.torque), ("load", functions.load))
+        step = replace(job.step, told=tuple(name for name, function in told if function is not None))
+        said, model = {name: np.zeros((1, 1, prod(shape))) for name, shape in step.told_shapes.items()}, job.model
+        self.job = replace(job, step=step, parts=job.parts | said, shapes=job.shapes | step.told_shapes)
+        self.plant, self.integrator, self.functions = plant, integrator, functions
+        self.bar, self.kept, self.dt = bar, kept, float(job.parts["dt"][0, 0, 0])
         rows = records(job.steps, job.every)
         shapes = [(rows, *size) for size in ((model.nq,), (model.nv,), *observations_of(job.step))]
         self.arrays = allocated(f"{rows:,} states of {model.name!r}", shapes, job.every)
@@ -100,18 +103,20 @@ class Run:
             happened = event_record(job.step, self.into[2][:, :n], ()).happened((), t)
         return Trajectory(job.model, t[which], q, v, a, tau, forces, self.interrupted, happened)
 
-    def go(self, by_code: bool) -> None:
-        """Do all steps; in Python, unless they may be done ``by_code``."""
-        plan = self._plan() if by_code else None
+    def go(self) -> None:
+        """Do all steps."""
+        plan, functions = self._plan(), self.functions
         if plan is None:
             self._in_python(*(array[0].copy() for array in (self.job.q, self.job.v)))
-        elif self.torque is None and self.load is None:
+        elif functions.torque is None and functions.load is None:
             self._repeat(plan)
         else:
             self._drive(plan)
 
     def _plan(self) -> Plan | None:
         """The plan of the step; None if only Python can do it, or explain why it cannot be done."""
+        if self.plant.method != "articulated_body" or self.job.step.integrator == "adaptive":
+            return None
         try:
             plan = self.job.step_plan
             if not isinstance(plan, Compiled):
@@ -122,12 +127,6 @@ class Run:
             return plan
         except (TracingError, ZeroDivisionError, OverflowError):  # a constant of the model
             return None
-
-    def _reach(self, k: int, v: Array) -> None:
-        """Step k begins now."""
-        self.k, self.v = k, v
-        if self.bar is not None and k % _AT_ONCE == 0:
-            self.bar(k)
 
     def _ends(self, k: int) -> bool:
         """Whether all of the last state is known, if it is state k; the state after it need not exist."""
@@ -158,47 +157,82 @@ class Run:
                 return self._in_python(before[0][0], before[1][0])
 
     def _drive(self, plan: Plan) -> None:
-        """Step by step, with what Python functions say at the beginning of each."""
-        job, torque, load, (tau, said, forces) = self.job, self.torque, self.load, np.zeros((3, 0))
-        rows = self.parts["tau"][0] if "tau" in self.parts else np.zeros((1, job.model.nv))
-        if torque is not None:
-            tau = self.plant.tau = job.parts["tau"][0, 0]
-        if load is not None:
-            forces = job.parts["f_ext"][0, 0].reshape(-1, 6)
-        state, seen, hold = job.begin(self.into), [each.view() for each in self.arrays[:2]], self.hold
+        """Step by step, with what Python functions say in each evaluation."""
+        job, watched, say, bar = self.job, self.functions.watched, self._saying(), self.bar
+        dt, every = self.dt, job.every
+        state, seen = job.begin(self.into), [each.view() for each in self.arrays[:2]]
         for array in seen:
             array.setflags(write=False)
-        step = step_by_step(plan, state, job.inputs, self.into, job.every, job.steps)
+        step, later = step_by_step(plan, state, job.inputs, self.into, every, job.steps), self._later(state, say)
         for k in range(job.steps + 1):
-            if job.every == 1:
-                q, v = seen[0][k], seen[1][k]
-            else:
-                q, v = state[0][0].copy(), state[1][0].copy()
-            self._reach(k, v)
-            t, before = k * self.dt, [array.copy() for array in state] if job.step.events is not None else []
-            if torque is not None:
-                if not hold or k % hold == 0:
-                    said = torque(t, q, v)
-                    said = said.copy() if hold > 1 else said
-                np.add(rows[min(k, len(rows) - 1)], said, out=tau)
-            if load is not None:
-                forces[...] = load(t, q, v)
-            if step(k) and not self._ends(k):
+            q, v = (seen[0][k], seen[1][k]) if every == 1 else map(_read_only, (state[0][0], state[1][0]))
+            self.k, self.v = k, v
+            said = say(0, k, k * dt, q, v)
+            before = [array.copy() for array in state] if job.step.events is not None else []
+            if (later is not None and k < job.steps and not later(k)) or (step(k) and not self._ends(k)):
                 self._check(before)
-                return self._in_python(q, v, None if torque is None else said)
-            if self._is_recorded(k):
-                self.count += 1
-            if self.watched is not None:
-                self.watched.see(t, q, v, *(array[self.count - 1] for array in self.arrays[2:]))
+                return self._in_python(q, v, said)
+            self.count = k // every + 1
+            if watched is not None:
+                watched.see(self.t, q, v, *(array[k] for array in self.arrays[2:]))
+            if bar is not None and k % _AT_ONCE == 0:
+                bar(k)
+        self.count = len(self.arrays[0])
+
+    def _saying(self) -> Callable[[int, int, float, Array, Array], Array | None]:
+        """A function of the number of an evaluation, of the step, of time and of a state whose arrays are read-only,
+        which puts what functions say there where code reads it; it returns the driving forces of the torque function.
+        """
+        (torque, hold, load, _), job = self.functions, self.job
+        told = {name: job.parts[name][0, 0].reshape(shape) for name, shape in job.step.told_shapes.items()}
+        tau, forces = (told.get(name, np.zeros((1, 0))) for name in ("told_torque", "told_load"))
+        ask, source = (None if torque is None else torque.ask), Hold(torque, hold)
+        if torque is not None:
+            self.plant.tau = tau[0]
+
+        def say(n: int, k: int, t: float, q: Array, v: Array) -> Array | None:
+            if load is not None:
+                forces[n:] = load(t, q, v)
+            if ask is None:
+                return None
+            said = source(k, t, q, v) if hold else ask(t, q, v)
+            tau[n:] = said  # in later evaluations, too, until that is known
+            return said
+
+        return say
+
+    def _later(self, state: Arrays, say: Callable[..., object]) -> Callable[[int], bool] | None:
+        """A function that has all said about the later evaluations of a step, each in the state that follows from what
+        was said before, and returns whether it could; None if the first evaluation says it all.
+        """
+        (torque, hold, load, _), job = self.functions, self.job
+        if not job.step.several or (load is None and (torque is None or hold)):
+            return None
+        shapes = state_of(job.step) | job.all_shapes
+        rows = [array[0] for array in state] + [array[0, 0] for array in job.inputs]
+        values = [array.reshape(shape) for array, shape in zip(rows, shapes.values(), strict=True)]
+        points = points_of(job.step, shapes)
+
+        def later(k: int) -> bool:
+            for n, part in enumerate((0.5, 0.5, 1.0), 1):
+                try:
+                    found = points.quick(None, *values) or points.attempt(values)[0]
+                    say(n, k, k * self.dt + part * self.dt, *map(_read_only, found[2 * n - 2 : 2 * n]))
+                except LinkworkError:  # Python says it again, in a state that is recorded
+                    return False
+            return True
+
+        return later
 
     def _in_python(self, q: Array, v: Array, said: Array | None = None) -> None:
         """From a state on in Python, where ``said`` are the driving forces of the function, if it has been called."""
-        job, plant, names = self.job, self.plant, [name for name in STEP_PARTS if name in self.parts]
+        job, plant, names = self.job, self.plant, [name for name in STEP_PARTS if name in self.job.parts]
         if said is not None and isinstance(plant.source, Hold):
             plant.source.keep(self.k, said)
         for k in range(self.k, job.steps + 1):
-            self._reach(k, v)
-            plant.count = k
+            self.k, self.v, plant.count = k, v, k
+            if self.bar is not None and k % _AT_ONCE == 0:
+                self.bar(k)
             plant.use({name: self._part(name, k) for name in names})
             answer = plant.answer(self.t, q, v, plant.source(k, self.t, q, v) if said is None else said)
             said = None
@@ -206,13 +240,13 @@ class Run:
                 for array, numbers in zip(self.arrays, (q, v, *answer), strict=True):
                     array[self.count] = numbers
                 self.count += 1
-            if self.watched is not None:
-                self.watched.see(self.t, q, v, *answer)
+            if self.functions.watched is not None:
+                self.functions.watched.see(self.t, q, v, *answer)
             if k < job.steps:
                 q, v = self.integrator(plant, self.t, q, v, answer.a, self.dt)
                 q = job.step.within(q)
 
-    def _check(self, state: Sequence[Array]) -> None:
+    def _check(self, state: Arrays) -> None:
         """An error for the step that is reached if it has events, which only code and its interpreter do."""
         if self.job.step.events is not None:
             alone = replace(self.job.later(self.k, state, 1, 1), observed=False, known=[])
@@ -220,6 +254,13 @@ class Run:
 
     def _part(self, name: str, k: int) -> Array:
         """A part of step k."""
-        rows = self.parts[name][0]
+        rows = self.job.parts[name][0]
         row = rows[min(k, len(rows) - 1)]
         return row.reshape(-1, 6) if name == "f_ext" else row
+
+
+def _read_only(array: Array) -> Array:
+    """A copy that cannot be written."""
+    copy = array.copy()
+    copy.setflags(write=False)
+    return copy

@@ -34,10 +34,10 @@ from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.coupled import check_within_limits
 from linkwork.simulation.events import Event
 from linkwork.simulation.integrators import Adaptive, check_integrator, integrator_of
-from linkwork.simulation.laws import Parameters, as_law, check_constant, parameters_of
+from linkwork.simulation.laws import Parameters, as_law, check_constant, parameters_of, with_parameters
 from linkwork.simulation.parts import of_one_motion, step_parts
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.run import Run
+from linkwork.simulation.run import Functions, Run
 from linkwork.simulation.step import Step
 from linkwork.simulation.step_arguments import step_of, with_events
 from linkwork.simulation.torques import Controller, Hold, Torque, load_of, torque_of
@@ -148,8 +148,8 @@ def simulate(
         rtol: for "adaptive": relative tolerance of a step.
         atol: for "adaptive": absolute tolerance of a step.
         events: ``lw.Event`` objects: constraints that attach or detach at a time, where a function of the state changes
-            its sign, or under too large a force. They take the default method; Runge-Kutta beside them takes forces
-            that are held or compiled.
+            its sign, or under too large a force. They take the default method and no contacts; Runge-Kutta beside them
+            takes forces that are held or compiled.
         progress: show a progress bar on stderr. By default it is shown in a terminal or a notebook, if the run takes
             more than a second; ``LINKWORK_PROGRESS=0`` in the environment turns this default off.
         viewer: a view, as from ``lw.show(model)``, that shows the motion and its forces in real time while it is
@@ -178,50 +178,56 @@ def simulate(
     given = locals()  # all arguments by name
     check_model(model)
     check_not_traced("lw.simulate", q, v, tau)
-    tau, torque = given["tau"], given["torque"] = _driving(tau, torque)
-    here, speed = one_state(model, "q", "configuration", q), one_state(model, "v", "velocity", v)
-    length, steps = time_steps(duration, dt)
-    every, held = min(integer("record", record, 1), steps), 0 if hold is None else integer("hold", hold, 1)
-    check_integrator(integrator, solver)
-    tolerances = positive("rtol", rtol), positive("atol", atol)
-    forces_wanted, load = switch("contact_forces", contact_forces), _load_of(model, f_ext)
+    run = _run_of(model, given)
+    with _ending(run), stepping():
+        run.go()
+    path = run.trajectory()
+    _warn_of_end(run.job.step, path)
+    return path
+
+
+def _run_of(model: Model, given: dict[str, Any]) -> Run:
+    """The loop of a simulation whose arguments are ``given`` by name."""
+    given["tau"], torque = _driving(given["tau"], given["torque"])
+    q, v = one_state(model, "q", "configuration", given["q"]), one_state(model, "v", "velocity", given["v"])
+    dt, steps = time_steps(given["duration"], given["dt"])
+    every, hold = min(integer("record", given["record"], 1), steps), given["hold"]
+    hold = 0 if hold is None else integer("hold", hold, 1)
+    check_integrator(given["integrator"], given["solver"])
+    tolerances, method = [positive(name, given[name]) for name in ("rtol", "atol")], given["method"]
+    wanted, load = switch("contact_forces", given["contact_forces"]), _load_of(model, given["f_ext"])
+    viewer = None if given["viewer"] is None else as_viewer(given["viewer"])
     law = torque if isinstance(torque, CompiledFunction) else None
     in_code = load if viewer is None and isinstance(load, CompiledFunction) else None
-    step, friction = step_of(model, length, {**given, "torque": law}, in_code, forces_wanted or viewer is not None)
-    step = replace(step, hold=held if law is not None else 0)
-    step, of_events = with_events(step, events)
-    _check_method(step, method, constraints is None)
-    _warn_of_start(step, here)
+    step, friction = step_of(model, dt, {**given, "torque": law}, in_code, wanted or viewer is not None)
+    if law is not None:
+        step = replace(step, hold=hold)
+    step, of_events = with_events(step, given["events"])
+    _check_method(step, method, given["constraints"] is None)
+    _warn_of_start(step, q)
     parts = of_one_motion(model, step_parts(model, given, friction, torque is not None), steps)
-    inputs = {**parameters_of(step.law, "law", "parameters", parameters, 3), **of_events}
+    own = parameters_of(step.law, "law", "parameters", given["parameters"], 3)
+    inputs = {**own, **of_events}
     check_constant(inputs)
-    watched = (
-        None if viewer is None else ViewerLoads(as_viewer(viewer), load or _table(parts.pop("f_ext", None), length))
-    )
-    told = load_of(model, watched or load) if (watched or load) is not in_code else None
-    function = None if torque is None or law is not None else torque_of(model, torque)
+    watched = None if viewer is None else ViewerLoads(viewer, load or _table(parts.pop("f_ext", None), dt))
     job = Job(
-        step, here[None], speed[None],
-        {"dt": np.full((1, 1, 1), length), **{name: rows[None] for name, rows in parts.items()}}
+        step, q[None], v[None],
+        {"dt": np.full((1, 1, 1), dt), **{name: rows[None] for name, rows in parts.items()}}
         | {key: array[None] for key, (_, array, _) in inputs.items()},
         steps, 1 if watched else every, current_form(), {key: shape for key, (_, _, shape) in inputs.items()},
         observed=True,
     )  # fmt: skip
-    own = [array.reshape(shape) for _, array, shape in inputs.values()]
-    source = function if law is None else lambda t, q, v: law(t, q, v, *own)
-    plant = step.plant(length, {}, source=Hold(source, held), load=told or in_code, method=method)
-    moved_by = Adaptive(model, solver, *tolerances) if integrator == "adaptive" else integrator_of(step)
-    kept = every if watched else 1, step.contacts is None or forces_wanted
-    run = Run(job, plant, moved_by, function, held, told, _bar(model, steps, progress), watched, kept)
-    several = step.several and (told is not None or (function is not None and not held))
+    told = load_of(model, watched or load) if (watched or load) is not in_code else None
+    function = None if torque is None or law is not None else torque_of(model, torque)
+    source = Hold(function if law is None else with_parameters(law, own), hold)
+    plant = step.plant(dt, {}, source=source, load=told or in_code, method=method)
+    moved_by = Adaptive(model, given["solver"], *tolerances) if step.integrator == "adaptive" else integrator_of(step)
+    kept = every if watched else 1, step.contacts is None or wanted
+    functions = Functions(function, hold, told, watched)
     if step.events is not None:
-        check_events(step.events, of_events, steps * length)
-        _check_code(several)
-    with _ending(run), stepping():
-        run.go(method == "articulated_body" and integrator != "adaptive" and not several)
-    path = run.trajectory()
-    _warn_of_end(step, path)
-    return path
+        check_events(step.events, of_events, steps * dt)
+        _check_once(step, functions)
+    return Run(job, plant, moved_by, functions, _bar(model, steps, given["progress"]), kept)
 
 
 def _bar(model: Model, steps: int, progress: Any) -> Bar | None:
@@ -254,9 +260,9 @@ def _check_method(step: Step, method: Any, by_default: bool) -> None:
         )
 
 
-def _check_code(several: bool) -> None:
-    """An error if only Python could do the steps."""
-    if several:
+def _check_once(step: Step, functions: Functions) -> None:
+    """An error if Python functions would have to say something within a step with events."""
+    if step.several and (functions.load is not None or (functions.torque is not None and not functions.hold)):
         raise ArgumentError(
             "events beside integrator='runge_kutta_4' take no Python function that is called several times in a step: "
             "compile it by lw.compile, pass hold=1 for a torque, or leave the viewer out"
@@ -281,7 +287,7 @@ def _driving(tau: ArrayLike | None, torque: Torque) -> tuple[ArrayLike | None, T
             raise ArgumentError("torque must be a function of (t, q, v) or a controller; numbers go into tau")
         old_name("torque with numbers", "tau", 4)
         return torque, None
-    if isinstance(tau, Controller) or callable(tau):
+    if tau is not None and (callable(tau) or isinstance(tau, Controller)):
         raise ArgumentError(f"tau must be numbers, not {shown(tau)}; what says them goes into torque")
     return tau, torque
 
@@ -305,7 +311,7 @@ def _table(rows: Array | None, dt: float) -> Any:
 @contextmanager
 def _ending(run: Run) -> Iterator[None]:
     """Tell the viewer when a run begins and ends, mark interrupted runs, and add time and states to errors."""
-    model, watched, step = run.plant.model, run.watched, run.plant.of
+    model, watched, step = run.plant.model, run.functions.watched, run.plant.of
     try:
         if watched is not None:
             watched.viewer.begin(model, step.constraints, step.contacts)

@@ -35,15 +35,19 @@ class Told:
     def __init__(
         self, model: Model, function: Callable[..., Any], name: str, space: str, shape: tuple[int, ...]
     ) -> None:
-        self._model, self._function, self._name, self._space, self._shape = model, function, name, space, shape
+        def ask(t: float, q: Array, v: Array) -> Array:
+            found = function(t, q, v)
+            if type(found) is np.ndarray and found.dtype is FLOAT64 and found.shape == shape:
+                return found
+            return returned(model, name, space, found, shape)
+
+        self.ask = ask
+        """The result for arrays that are read-only."""
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         q.setflags(write=False)  # the simulation's own arrays: read-only for the user
         v.setflags(write=False)
-        found = self._function(t, q, v)
-        if type(found) is np.ndarray and found.dtype is FLOAT64 and found.shape == self._shape:
-            return found
-        return returned(self._model, self._name, self._space, found, self._shape)
+        return self.ask(t, q, v)
 
 
 class Hold:

@@ -61,10 +61,10 @@ class Motion:
             return None
         first, last = self.span
         inside, place = np.unique(np.clip(times, first, last), return_inverse=True)
-        found = self.trajectory.resample(inside)
+        samples = self.trajectory.resample(inside)
         if len(inside) == len(times):
-            return found
-        return replace(found, **{name: getattr(found, name)[place.ravel()] for name in ARRAYS})
+            return samples
+        return replace(samples, **{name: getattr(samples, name)[place.ravel()] for name in ARRAYS})
 
 
 def last_event(motions: Sequence[Motion], time: float) -> str:
@@ -108,8 +108,8 @@ def _rolled_out(rollout: Rollout) -> list[Motion]:
             f"them, as in [rollout.trajectory(0), rollout.trajectory(1)]"
         )
     motions = []
-    each = (states.reshape(count, *states.shape[-2:]) for states in (rollout.q, rollout.v))
-    for which, q, v in zip(np.ndindex(rollout.q.shape[:-2]), *each, strict=True):
+    parts = (states.reshape(count, *states.shape[-2:]) for states in (rollout.q, rollout.v))
+    for which, q, v in zip(np.ndindex(rollout.q.shape[:-2]), *parts, strict=True):
         still, forces = np.zeros_like(v), np.zeros((len(v), 0, 6))
         events = () if rollout.events is None else rollout.events.happened(which, rollout.t)
         states = Trajectory(model, rollout.t.copy(), q.copy(), v.copy(), still, still, forces, False, events)

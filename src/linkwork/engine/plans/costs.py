@@ -146,7 +146,7 @@ COSTS = {
         "not measured: four poses",
     ),
     "interpreted": Cost(
-        200_000,
+        100_000,
         "instructions of all steps so far",
         "steps of one motion by the interpreter; by machine code, which is compiled",
         "not measured: an instruction takes up to 1 µs by the interpreter, compilation half a second and more",

@@ -70,7 +70,7 @@ def request_of(
     choice("integrator", given["integrator"], INTEGRATORS[:2])
     step, friction = step_of(model, dt, given)
     step, of_events = with_events(step, given.get("events"))
-    present = {name: given[name] for name in _DATA if given[name] is not None}
+    present = {name: given[name] for name in _DATA if given.get(name) is not None}
     varied = as_parameters(model, present) if present else {}
     if varied:
         step = replace(step, varied=tuple(varied))
