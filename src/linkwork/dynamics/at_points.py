@@ -188,8 +188,7 @@ class Answer:
         self.rows = 6 * len(asked.frames) if asked.kept is None else len(asked.kept)
         self.law: CompiledFunction | None = None
         nv, rows = asked.model.nv if question.columns else 0, self.rows
-        fixed = not asked.offsets or not looped(asked.model)  # code with loops takes offsets as constants alone
-        if rows and fixed and within("dense_products", (nv + rows) * rows * rows):
+        if rows and within("dense_products", (nv + rows) * rows * rows):
             self.law = self._kept_law()
 
     def __call__(self, out: Any, *values: ArrayLike, pseudo_inverse: bool = False) -> Any:
