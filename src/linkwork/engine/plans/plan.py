@@ -16,7 +16,7 @@ from linkwork.engine.emit.packing import TOO_LARGE
 from linkwork.engine.plans.task import Signature, Task, moved
 from linkwork.engine.run import threads
 from linkwork.engine.run.entries import Entry, Serve, fit, serving
-from linkwork.engine.run.memory import address, aligned, empty, scratch
+from linkwork.engine.run.memory import address, aligned, scratch
 from linkwork.engine.run.threads import Pace
 
 Array = NDArray[np.float64]
@@ -219,7 +219,7 @@ class Compiled(Plan):
 
     def run_tiles(self, arguments: Arrays, states: int, lanes: int, out: Arrays | None = None) -> Found:
         """Any number of states, tile by tile, over threads."""
-        results = list(out) if out is not None else [empty((states, count)) for count in self.task.results]
+        results = list(out) if out is not None else [np.empty((states, count)) for count in self.task.results]
         _, batch = self.code(lanes)
         frame, arrays = self.interface.batch, (*arguments, *results)
         strides = [0 if array.strides[0] == 0 else array.shape[1] for array in arrays]
@@ -258,7 +258,7 @@ class Compiled(Plan):
     # One state, by code for one lane
 
     def run_one(self, arguments: Arrays, out: Arrays | None = None) -> Found:
-        results = list(out) if out is not None else [empty((1, count)) for count in self.task.results]
+        results = list(out) if out is not None else [np.empty((1, count)) for count in self.task.results]
         frame, words = self.frame(self.one_state_frame), self.one_state_words()
         for index, array in zip(frame.indices(self.array_names), (*arguments, *results), strict=True):
             words[index] = address(array)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from linkwork.algorithms import Algorithm
-from linkwork.engine.code import jit
+from linkwork.engine.code import jit, loader
 from linkwork.engine.ir.program import calls
 from linkwork.engine.mode import engine_form
 from linkwork.engine.plans import permuted
@@ -78,10 +78,11 @@ def plan_for_trace(
     plan, lengths = _short(task, cpu, lanes)
     if plan is not None:
         return plan
-    least = min(lengths, key=lengths.__getitem__)
+    least = min(lengths, key=lengths.__getitem__, default=task)
+    has = f"{lengths[least]:,} instructions, more" if lengths else "more instructions"
     warn_caller(
-        f"{what} has {lengths[least]:,} instructions, more than the {most('traced'):,} up to which machine "
-        f"code is made; it runs by the interpreter, slowly. Use smaller matrices, fewer bodies, points or iterations"
+        f"{what} has {has} than the {most('traced'):,} up to which machine code is made; it runs by the interpreter, "
+        f"slowly. Use smaller matrices, fewer bodies, points or iterations"
     )
     return _evaluated(least)
 
@@ -106,10 +107,26 @@ def _short(
         with jit.lock, suppress(TooLong, *([] if first else [LinkworkError])):
             each = task if first else task.in_loops
             plan = code_for_trace(each, cpu, lanes)
-            if not (instructions := plan.excess):
+            if not (instructions := _excess(each, plan)):
                 return plan, {}
             lengths[each] = instructions
     return None, lengths
+
+
+def _excess(task: TracedTask, plan: StraightLine) -> int:
+    """``plan.excess``, or ``TooLong`` if an earlier process has found that it has some."""
+    key, longest = plan.key(plan.lanes) if task.found_without_tracing else "", most("traced")
+    if key and loader.is_too_long(key, longest):
+        raise TooLong
+    try:
+        instructions = plan.excess
+    except TooLong:
+        instructions = -1
+    if key and instructions:
+        loader.keep_too_long(key, longest)
+    if instructions < 0:
+        raise TooLong
+    return instructions
 
 
 def _callees(task: TracedTask, cpu: tuple[str, str] | None, lanes: int | None) -> dict[Callee, Looped]:
