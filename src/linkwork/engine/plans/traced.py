@@ -62,6 +62,7 @@ class TracedTask(Signature):
         seconds: what one state takes on one lane, roughly; by the program's length if left out.
         over_time: whether it is a step, which code repeats.
         recorded: how many arrays of such a step's state are recorded, the first ones; all if left out.
+        observed: how many of its results are no state, but observations of the state in which it begins, the last ones.
         often: numbers of arguments, by array and place, that are often these: where all those of the first arrays are
             in all states of a tile, they are folded into the code that runs.
         branches: makes the program for a mechanism with isomorphic branches, with the same instructions for these, all
@@ -78,12 +79,16 @@ class TracedTask(Signature):
         seconds: float | None = None,
         over_time: bool = False,
         recorded: int | None = None,
+        observed: int = 0,
         often: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
         branches: Callable[[], Program] | None = None,
         first: bool = True,
     ) -> None:
-        self._trace, self._identity, self.recorded, self.often = trace, identity, recorded, often
+        self._trace, self._identity, self.often = trace, identity, often
+        self.recorded, self.observed, self.interpreted = recorded, observed, 0
         self.branches, self.first, self._given_up, self._given_seconds = branches, first, False, seconds
+        self.form = requested.get()
+        """The form that is requested of what it calls, or empty: then it may be traced once more."""
         super().__init__(argument_shapes, shapes, 0.0, over_time)
         self.seconds = _SECONDS * max(100, len(self.any_program.operations)) if seconds is None else seconds
 
@@ -93,7 +98,7 @@ class TracedTask(Signature):
         try:
             if self._given_up:
                 raise TooLong
-            with giving_up(gives_up() or not requested.get()):
+            with requesting(self.form), giving_up(gives_up() or not self.form):
                 return self._trace()
         except TooLong:
             self._given_up = True
@@ -119,8 +124,10 @@ class TracedTask(Signature):
             with requesting("rolled"), giving_up(not self._given_up):
                 return self._trace()
 
-        shapes, seconds = (self.argument_shapes, self.shapes), self._given_seconds
-        return TracedTask(again, *shapes, None, seconds, self.over_time, self.recorded, self.often, first=False)
+        return TracedTask(
+            again, self.argument_shapes, self.shapes, None, self._given_seconds, self.over_time, self.recorded,
+            self.observed, self.often, first=False,
+        )  # fmt: skip
 
     @property
     def operations(self) -> set[str]:
@@ -143,7 +150,9 @@ class Traced(Source):
     def __init__(self, task: TracedTask, callees: Mapping[Callee, Compiled] = MappingProxyType({})) -> None:
         self.task, self.callees = task, dict(callees)
         called = tuple(plan.called(callee) for callee, plan in self.callees.items())
-        self.interface = Interface(tuple(task.arguments), tuple(task.results), recorded=task.recorded, called=called)
+        self.interface = Interface(
+            tuple(task.arguments), tuple(task.results), recorded=task.recorded, observed=task.observed, called=called
+        )
 
     @cached_property
     def program(self) -> Program:
