@@ -15,7 +15,7 @@ from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, PointSet, as_array, as_frames
 from linkwork.dynamics.kinematics import forward_kinematics
-from linkwork.engine.plans.costs import looped, most
+from linkwork.engine.plans.costs import most
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
 from linkwork.spatial import Force, Mat3, Transform, Vec3
@@ -88,8 +88,7 @@ def _law(asked: PointSet, reference: str) -> CompiledFunction | None:
     try:
         return asked.answers[external_wrench, reference]
     except KeyError:
-        fixed = not asked.offsets or not looped(asked.model)  # code with loops takes offsets as constants alone
-        few = fixed and 0 < len(asked.frames) <= most("inverted")
+        few = 0 < len(asked.frames) <= most("inverted")
         asked.answers[external_wrench, reference] = found = _made(asked, reference) if few else None
         return found
 

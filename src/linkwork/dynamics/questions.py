@@ -24,7 +24,6 @@ from linkwork.dynamics.call import kernel_at
 from linkwork.dynamics.constrained_points import constrained_points, with_ends
 from linkwork.dynamics.held import HeldBy, held_by
 from linkwork.dynamics.operational import METHODS, chosen
-from linkwork.engine.plans import looped
 from linkwork.engine.plans.costs import within
 from linkwork.engine.spaces import SPACES
 from linkwork.model.constraints import Constraint
@@ -144,14 +143,9 @@ class Answer:
     def _kernel(self) -> CompiledFunction | None:
         """The kernel, shared by points that differ only in their offsets."""
         nv, rows = self.asked.model.nv if self.question.columns else 0, self.rows
-        if self._moved_in_loops or not within("dense_products", (nv + rows) * rows * rows):
+        if not within("dense_products", (nv + rows) * rows * rows):
             return None
         return self._traced_kernel({})
-
-    @property
-    def _moved_in_loops(self) -> bool:
-        """Whether points have offsets in code with loops, which takes them as constants alone."""
-        return bool(self.asked.offsets) and looped(self.asked.model)
 
     def _traced_kernel(self, more: Mapping[str, tuple[int, ...]], *what: object, **options: Any) -> CompiledFunction:
         asked, question, names = self.asked, self.question, [name for name, _ in self.question.arguments]
@@ -186,8 +180,6 @@ class ConstrainedAnswer(Answer):
         return constrained_points(self.held, placements, *points, offsets, pseudo_inverse)
 
     def _kernel(self) -> CompiledFunction | None:
-        if self._moved_in_loops:
-            return None
         kinds = tuple(self.held.frames), repr(self.held.kinds)
         kernel = self._traced_kernel({"placements": self.held.placements.shape}, *kinds, optional=True)
         return kernel if kernel.fits else None

@@ -30,7 +30,7 @@ def _callee(
     flat: Sequence[Array | None],
 ) -> tuple[Callee | None, LinedUp | None, Sequence[Any]]:  # fmt: skip
     """The code with loops over bodies that is called instead of being traced, the order in which it takes the bodies of
-    a chain, and traced rotor inertias; None if everything is traced.
+    a chain, and what it takes besides arguments: rotor inertias, offsets; None if everything is traced.
     """
     form = form_of(algorithm, model) if named(algorithm.name) is algorithm else ""
     present = (each for each in flat if each is not None)
@@ -41,7 +41,8 @@ def _callee(
         return None, None, ()
     order = lined_up(model) if form == "segmented" else None
     own = order.model if order else apart
-    return Callee(algorithm.name, own, absent, tuple(frames), tuple(offsets), rotors=bool(rotors)), order, rotors
+    called = Callee(algorithm.name, own, absent, tuple(frames), rotors=bool(rotors), placed=bool(offsets))
+    return called, order, [*rotors, *offsets]
 
 
 def _lined_up(algorithm: Algorithm, order: LinedUp | None, arguments: Sequence[list[Any] | None]) -> list[Any]:
@@ -77,12 +78,12 @@ def traced_call(
     flat = [None if each is None else numbers(spread(*each, batch)).reshape(states, -1) for each in given]
     placed, spaces = moved(frames, offsets), [SPACES[space] for _, space in algorithm.arguments]
     absent = tuple(name for (name, _), each in zip(algorithm.arguments, flat, strict=True) if each is None)
-    callee, order, rotors = _callee(algorithm, model, absent, frames, offsets, flat)
+    callee, order, more = _callee(algorithm, model, absent, frames, offsets, flat)
 
     def one(arguments: list[list[Any] | None]) -> list[list[Any]]:
         if callee is None:
             return evaluate(algorithm, model, arguments, placed, tree_inside(model, placed, spaces, arguments))
-        return _called(algorithm, callee, order, [*_lined_up(algorithm, order, arguments), *rotors])
+        return _called(algorithm, callee, order, [*_lined_up(algorithm, order, arguments), *more])
 
     found = [one([None if each is None else each[k].tolist() for each in flat]) for k in range(states)]
     results = []
