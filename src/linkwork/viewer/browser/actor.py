@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.dynamics import centre_of_mass
-from linkwork.dynamics.operational import operational_inertia_inverse
+from linkwork.dynamics.operational_inertia import operational_inertia_inverse
 from linkwork.joints import Planar
 from linkwork.model.model import Model, Point
 from linkwork.plain import one_line

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import frame_velocity
-from linkwork.dynamics.operational import operational_inertia_inverse
+from linkwork.dynamics.operational_inertia import operational_inertia_inverse
 from linkwork.errors import LinkworkError
 from linkwork.model.model import Model, Point
 from linkwork.viewer.skeleton import Skeleton
