@@ -28,7 +28,16 @@ class Machine(NamedTuple):
 
 
 _FOUR = ("haswell", "broadwell", "skylake", "alderlake", "znver1", "znver2", "znver3", "x86-64-v3", "core-avx2")
-_EIGHT = ("skylake-avx512", "cascadelake", "icelake", "sapphirerapids", "emeraldrapids", "znver4", "znver5", "x86-64-v4")
+_EIGHT = (
+    "skylake-avx512",
+    "cascadelake",
+    "icelake",
+    "sapphirerapids",
+    "emeraldrapids",
+    "znver4",
+    "znver5",
+    "x86-64-v4",
+)
 _SYSTEMS = ("linux", "none", "windows", "freebsd", "netbsd", "openbsd", "elf")
 _SHORT = {
     "x86_64": "x86_64-unknown-linux-gnu",
