@@ -117,8 +117,9 @@ class Writer:
 
     def call(self, body: Body, arrays: Mapping[str, str]) -> None:
         """A call of this from another function, given all arrays that it may take."""
-        given = ", ".join(arrays[array] for array in self.parameters)
-        body.line(f"{self.name}({given});")
+        given = [arrays[array] for array in self.parameters]
+        body.uses.update(each.split()[0] for each in given)
+        body.line(f"{self.name}({', '.join(given)});")
 
     def block(self, body: Body, block: Block) -> None:
         pieces = self.pieces.cut.get(id(block))
@@ -139,14 +140,10 @@ class Writer:
         self.own += count
         return self.own - count
 
-    def inside(self, body: Body, size: int) -> str:
+    def inside(self, size: int) -> str:
         """The memory of a function that is called, which needs so much."""
         self.inner = max(self.inner, size)
-        return self.at(body, "memory", _INNER)
-
-    def at(self, body: Body, array: str, place: object) -> str:
-        body.uses.add(array)
-        return f"{array} + {place}"
+        return f"memory + {_INNER}"
 
     def number(self, body: Body, place: object, array: str = "memory") -> str:
         """A number in memory."""
@@ -192,12 +189,12 @@ class Writer:
         """Where values lie that a program inside is given; they are stored once."""
         there = self._lies_at(values)
         if there is not None:
-            return self.at(body, *there)
+            return f"{there[0]} + {there[1]}"
         key = tuple(values)
         if key not in self.givens:
             self.givens[key] = self.region(len(values))
             self.put(body, self.givens[key], values)
-        return self.at(body, "memory", self.givens[key])
+        return f"memory + {self.givens[key]}"
 
     # Values
 
@@ -417,7 +414,7 @@ class Writer:
         made = self.regions[n] = self.region(count)
         if loops.zeroed:
             self.copy(body, count, f"memory[{made} + k]", "0.0")
-        inner = self.inside(body, loops.work + loops.square + writer.memory)
+        inner = self.inside(loops.work + loops.square + writer.memory)
         arrays = {f"argument{k}": place for k, place in enumerate(given)}
         arrays |= {f"result{k}": f"memory + {place}" for k, place in enumerate(_starts(made, loops.results))}
         arrays |= {"work": inner, "square": f"{inner} + {loops.work}"}
@@ -477,7 +474,6 @@ class Writer:
         """Call the function of a program inside this one, with arrays in memory and others."""
         arrays = {array: f"memory + {place}" for array, place in places.items()}
         arrays |= {"memory": f"memory + {_INNER}", "shared": "shared", **others}
-        body.uses.update(arrays[array].split()[0] for array in writer.parameters)
         self.inner = max(self.inner, writer.memory)
         writer.call(body, arrays)
 
