@@ -296,7 +296,7 @@ def serve_by(
 
 def kernel_at(
     asked: PointSet, name: str, text: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]],
-    results: Sequence[tuple[int, ...]], *what: object,
+    results: Sequence[tuple[int, ...]], *what: object, **options: Any,
 ) -> CompiledFunction:  # fmt: skip
     """The kernel of ``text(offsets, **values)`` at points, shared by points that differ only in their offsets, which
     are the last argument, ``asked.fixed``, if there are any.
@@ -310,7 +310,7 @@ def kernel_at(
             return text(numbers(offsets).tolist(), **values)
 
         last = {"offsets": (len(asked.offsets),)} if asked.offsets else {}
-        known[key] = law(name, whole, {**shapes, **last}, results, asked.model, asked.frames, *what)
+        known[key] = law(name, whole, {**shapes, **last}, results, asked.model, asked.frames, *what, **options)
     found: CompiledFunction = known[key]
     return found
 

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwork.arguments import array, integer, memory_for, positive, several, switch
 from linkwork.batches import Given, broadcast, spread
-from linkwork.compiled.arrays import array_of, is_traced, numbers, traced
+from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.dynamics.arguments import Array, Frames, PointSet, as_frames, as_given
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian, neutral
-from linkwork.dynamics.pose_errors import as_placements, error_in_world, pose_error
+from linkwork.dynamics.pose_errors import as_placements, pose_error
 from linkwork.dynamics.search_coordinates import begun_within, followers, within_limits
 from linkwork.dynamics.searches import Problem
 from linkwork.engine.plans.task import moved
@@ -107,7 +107,7 @@ def inverse_kinematics(
     begin, again = posture if q0 is None else q0, integer("restarts", restarts, 0, _MOST_RESTARTS)
     fixed = [*problem.fixed(kept, 2.0 * problem.length, again, begin is None), problem.weights(weights), reach]
     inside = any(map(is_traced, (targets, q0, posture)))  # called in a function that is being traced
-    aims = (_traced_targets if inside else _as_targets)(targets, len(asked.frames))
+    aims = _as_targets(targets, len(asked.frames), inside)
     near = [("q0", q0), ("posture", posture)] if q0 is not None or posture is None else [("posture", posture)] * 2
     starts, leading = _starts(model, [(name, x) for name, x in near if x is not None] or [("q0", problem.middle(kept))])
     if inside:
@@ -150,33 +150,24 @@ def solutions(problem: FramesToTargets, own: list[Array], fixed: list[Array], ai
     return IKResult(q, problem.errors(lengths), np.all(lengths <= reach, axis=-1), iterations.astype(np.int64))
 
 
-def _as_targets(value: Any, count: int) -> Array:
-    """Placements (..., m, 4, 4); (4, 4) is accepted for one frame."""
-    found = as_placements("targets", value)
-    if count == 1 and found.ndim == 2:
-        return found[None]
-    if found.ndim < 3 or found.shape[-3] != count:
+def _as_targets(value: Any, count: int, inside: bool) -> Array:
+    """Placements (..., m, 4, 4); (4, 4) is accepted for one frame. Those ``inside`` a traced function are not checked
+    further.
+    """
+    targets: Array = traced(numbers(value)) if inside else as_placements("targets", value)
+    if count == 1 and targets.ndim == 2:
+        return targets[None]
+    if targets.ndim < 3 or targets.shape[-3:] != (count, 4, 4):
         wanted = f"(..., {count}, 4, 4) for {count} frame(s)"
         hint = "; targets[..., None, :, :] are many targets of one frame" if count == 1 else ""
-        raise ArgumentError(f"targets must have shape {wanted}, but has shape {found.shape}{hint}")
-    return found
-
-
-# In a function that is being traced
-
-
-def _traced_targets(value: Any, count: int) -> Any:
-    found = traced(numbers(value))
-    found = found[None] if count == 1 and found.ndim == 2 else found
-    if found.shape != (count, 4, 4):
-        raise ArgumentError(f"targets must have shape ({count}, 4, 4) here, but has shape {found.shape}")
-    return found
+        raise ArgumentError(f"targets must have shape {wanted}, but has shape {targets.shape}{hint}")
+    return targets
 
 
 def _traced(problem: FramesToTargets, own: list[Any], fixed: list[Array], aims: Any, kept: bool) -> IKResult:
     """The result for a single traced state."""
-    if any(each.ndim != 1 for each in own):
-        raise ArgumentError("q0 and posture must be of one state here, without leading axes")
+    if any(each.ndim != 1 for each in own) or aims.ndim != 3:
+        raise ArgumentError("targets, q0 and posture must be of one state here, without leading axes")
     begin = within_limits(problem.model, own[0]) if kept else own[0]
     q, lengths, total = problem.text(begin, *fixed, *own[1:], aims)
     return IKResult(q, problem.errors(lengths), (lengths <= fixed[-1]).all(), total)
@@ -223,15 +214,10 @@ class FramesToTargets(Problem):
     def residuals(self, q: Any, argument: Any) -> tuple[Any, Any]:
         """Pose errors of the frames, and J, both in the world's axes."""
         points = self.asked.points
-        found = forward_kinematics(self.model, q, points)
+        poses = forward_kinematics(self.model, q, points)
         J = jacobian(self.model, q, points, "local_world_aligned")
-        if not is_traced(q):
-            wide = pose_error(found, argument, "local_world_aligned")
-            return self.asked.rows(wide.reshape((*wide.shape[:-2], -1)), -1), J
-        errors = []
-        for here, there, point in zip(numbers(found).tolist(), numbers(argument).tolist(), points, strict=True):
-            errors += [x for each in error_in_world(here, there, point.axes) for x in each.numbers()]
-        return array_of(errors), J
+        poses = pose_error(poses, argument, "local_world_aligned")
+        return self.asked.rows(poses.reshape((*poses.shape[:-2], -1)), -1), J
 
     def errors(self, lengths: Any) -> Any:
         """Distances and angles of all frames (..., m, 2) from the lengths of the residuals."""

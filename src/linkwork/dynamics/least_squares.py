@@ -19,8 +19,7 @@ any batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -49,9 +48,6 @@ _MOST_SHRINKING = 0.2
 _NOT_YET = 1e300
 """|e|² of a start that has not been evaluated."""
 _WITHOUT_END = 2**31 - 1
-
-Residuals = Callable[..., tuple[Any, Any]]
-"""(q, arguments...) -> e (..., r), J (..., r, nv)."""
 
 
 def _golden(dimensions: int) -> Array:
@@ -83,13 +79,11 @@ offset from the index in the sequence to that of a start; point 0 of the sequenc
 """
 
 
-@dataclass(frozen=True)
-class Search:
+class Search(ABC):
     """A search for configurations.
 
     Attributes:
         coordinates: those that the residuals depend on.
-        residuals: (q, arguments) -> e (..., r), J (..., r, nv).
         groups: the rows of e whose norm must be within a tolerance.
         posture: whether the configuration should stay near a posture, the first of the arguments. The distance to it
             has a weight beside the residuals, which is reduced whenever the search has settled; once it is zero, the
@@ -97,17 +91,20 @@ class Search:
     """
 
     coordinates: Coordinates
-    residuals: Residuals
     groups: tuple[tuple[int, ...], ...]
-    posture: bool = False
+    posture: bool
 
-    def found(self, q0: Any, *given: Any, batch: int = 0) -> tuple[Any, Any]:
+    @abstractmethod
+    def residuals(self, q: Any, argument: Any) -> tuple[Any, Any]:
+        """e (..., r) and J = -∂e/∂q (..., r, nv), for an argument."""
+
+    def nearest(self, q0: Any, *given: Any, batch: int = 0) -> tuple[Any, Any]:
         """The best configuration (nq,), and the number of iterations.
 
         Args:
             q0: initial configuration (nq,), within the limits.
             given: low, high, base and span of ``Limits``, ``SETTINGS``, the weight of each residual (r,), the tolerance
-                of each group, and the arguments of the residuals.
+                of each group, the posture if there is one, and the argument of the residuals.
             batch: leading axes of arrays that are not traced.
         """
         settings = dict(zip(SETTINGS, np.moveaxis(given[4], -1, 0), strict=True))
@@ -128,7 +125,7 @@ class Search:
     def _iteration(self, trial: Any, best: Any, e: Any, J: Any, numbers: Any, out: Any, *rest: Any) -> tuple[Any, Any]:
         """Evaluate a trial, accept it if it is better, and make the next one; whether to continue."""
         own = self.coordinates
-        away, (q0, low, high, base, span, settings, weights, tolerances, *arguments) = (
+        away, (q0, low, high, base, span, settings, weights, tolerances, *posture, argument) = (
             (rest[0], rest[1:]) if self.posture else (None, rest)
         )
         now = dict(zip(_NUMBERS, np.moveaxis(numbers, -1, 0), strict=True))
@@ -136,8 +133,7 @@ class Search:
 
         # Evaluate the trial
         q = own.whole(trial, q0)
-        posture, *arguments = arguments if self.posture else [None, *arguments]
-        e_new, J_new = self.residuals(q, *arguments)
+        e_new, J_new = self.residuals(q, argument)
         reached = True
         for k, group in enumerate(self.groups):
             length = (e_new[..., list(group)] ** 2).sum(axis=-1)
@@ -146,7 +142,7 @@ class Search:
         task = (e_new * e_new).sum(axis=-1)
         value = task
         if self.posture:
-            away_new = own.difference(trial, q, posture)
+            away_new = own.difference(trial, q, *posture)
             value = value + now["pull"] * (away_new * away_new).sum(axis=-1)
             reached = reached & (now["pull"] == 0.0)
 

@@ -133,8 +133,9 @@ def _errors(X: Any, X_target: Any, reference: str) -> Any:
 def _error(X: Any, X_target: Any, reference: str) -> Any:
     """The error of one traced placement."""
     here, there = numbers(X).tolist(), numbers(X_target).tolist()
-    R, turn = error_in_world(here, there, "pose")
     place = Vec3(*(row[3] for row in here[:3]))
+    R = Vec3(*(there[k][3] - here[k][3] for k in range(3)))
+    turn = _rotation_vector(_rotation(there) * _rotation(here).transpose())
     if reference == "world":
         R = R + place.cross(turn)
     elif reference == "local":
@@ -143,18 +144,6 @@ def _error(X: Any, X_target: Any, reference: str) -> Any:
     made = np.empty(6, dtype=object)
     made[:] = [*R.numbers(), *turn.numbers()]
     return traced(made)
-
-
-def error_in_world(here: Any, there: Any, axes: str) -> list[Vec3]:
-    """The displacement of the origin and the rotation vector, in the world's axes, as far as the point's ``axes``
-    include them; placements are rows of scalars.
-    """
-    found = []
-    if axes != "rotation":
-        found.append(Vec3(*(there[k][3] - here[k][3] for k in range(3))))
-    if axes != "position":
-        found.append(_rotation_vector(_rotation(there) * _rotation(here).transpose()))
-    return found
 
 
 def _rotation(rows: Any) -> Mat3:

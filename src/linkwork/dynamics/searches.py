@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,13 +23,10 @@ _PROBES = 32
 """Sample configurations at which J is evaluated for its scale."""
 
 
-class Problem(ABC):
+class Problem(Search):
     """Residuals over the configurations of a model that are to become zero.
 
     Attributes:
-        coordinates: those that the residuals depend on.
-        groups: the residuals whose norm must be within a tolerance.
-        posture: whether the configuration should stay near a posture.
         argument: the name and shape of the problem's argument.
         what: the data that determine the compiled code, besides the model and the frames.
         size: the mean square of the singular values of J, with the default weights of the residuals.
@@ -54,11 +50,6 @@ class Problem(ABC):
         self.coordinates = Coordinates(model, bodies, followers)
         self.groups = tuple(map(tuple, groups))
         self._fixed: dict[tuple[bool, float, int, bool], list[Array]] = {}
-        self.search = Search(self.coordinates, self.residuals, self.groups, posture)
-
-    @abstractmethod
-    def residuals(self, q: Any, argument: Any) -> tuple[Any, Any]:
-        """e (..., r) and J = -∂e/∂q (..., r, nv), for the problem's argument."""
 
     def configurations(self) -> Array:
         """Sample configurations spread over the limits."""
@@ -92,7 +83,7 @@ class Problem(ABC):
         if not self.coordinates.v:  # nothing to search for
             q = self.coordinates.whole(q0[..., []], q0)
             return q, self.lengths(q, given[-1]), np.ones(q0.shape[:-1])
-        q, total = self.search.found(q0, *given, batch=batch)
+        q, total = self.nearest(q0, *given, batch=batch)
         return q, self.lengths(q, given[-1]), total
 
     def lengths(self, q: Any, argument: Any) -> Any:
@@ -104,10 +95,7 @@ class Problem(ABC):
         """The same for rows of configurations: by the kernel, or on arrays of floats."""
         if not self.coordinates.v or not self.law.fits:
             return self.text(q0, *given, batch=1)
-        served: tuple[Array, Array, Array] | None = self.law.quick(None, q0, *given)
-        if served is not None:
-            return served
-        (q, lengths, total), _, _ = self.law.attempt([q0, *given])
+        q, lengths, total = self.law.quick(None, q0, *given) or self.law.attempt([q0, *given])[0]
         return q, lengths, total
 
     @cached_property
@@ -125,5 +113,5 @@ class Problem(ABC):
             return self.text(*values.values())
 
         results: list[Shape] = [(self.model.nq,), (groups,), ()]
-        what = (*self.what, self.posture)
-        return law(self.name, text, shapes, results, self.model, self.frames, what, optional=True)
+        what, own_class = (*self.what, self.posture), type(self).__module__.startswith("linkwork.")
+        return law(self.name, text, shapes, results, self.model, self.frames, what, optional=True, identified=own_class)

@@ -25,7 +25,7 @@ from linkwork.compiled.subroutine import subroutine
 from linkwork.dynamics.call import call
 from linkwork.dynamics.contact.costs import FrameGroup, Holds, as_cone, cone_response
 from linkwork.dynamics.contact.line import Line, listed
-from linkwork.dynamics.contact.newton import TINY, Direction, cheaper, with_contacts
+from linkwork.dynamics.contact.newton import TINY, Direction
 from linkwork.model.model import Frame, Model
 from linkwork.spatial import Scalar, absolute, where_less
 from linkwork.spatial.matrices import dot
@@ -204,15 +204,12 @@ class Articulated(NamedTuple):
         return listed(found)
 
     def begun(self, y: Sequence[Scalar], Y: Sequence[Scalar], energy: Scalar) -> list[Scalar]:
-        """The initial point: y and motions Y by it, where ``energy`` is yᵀ M y, or zero if that costs little."""
-        holds, world = self.holds, [*Y, *_WORLD]
-        nothing: list[Scalar] = [0.0] * len(y)
-        costs: list[Scalar] = []
-        for x, X, own in ((y, world, energy), (nothing, [0.0] * len(world), 0.0)):
-            costs.append(holds.plus_cost(0.5 * own, x, X))
-        points = [world, [0.0] * len(world)]
-        costs = with_contacts(costs, holds.groups, points, holds.ratio)
-        return cheaper([*y, *Y], [0.0] * len([*y, *Y]), costs)
+        """The initial point: that of least cost on the way from zero towards y and motions Y by it, where ``energy`` is
+        yᵀ M y.
+        """
+        way, nothing = [*y, *Y], [0.0] * len(y)
+        step = Line(self.holds, nothing, y, 0.0, energy, [0.0] * (len(Y) + 6), [*Y, *_WORLD]).best()
+        return [step * x for x in way]
 
 
 # Rows over motions of frames

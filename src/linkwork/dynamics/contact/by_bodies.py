@@ -6,7 +6,7 @@ are many bodies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +25,7 @@ from linkwork.dynamics.contact.joint_rows import hold_joints
 from linkwork.dynamics.contact.kept import HEAD
 from linkwork.dynamics.contact.meeting import Meetings
 from linkwork.dynamics.contact.newton import minimised
-from linkwork.dynamics.contact.text import AXES, Forces, Motion, Places, Text, Twist
+from linkwork.dynamics.contact.text import AXES, Forces, Motion, Places, Text, Twist, constant
 from linkwork.dynamics.dynamics import energy, forward_dynamics, inverse_dynamics
 from linkwork.dynamics.held import HeldBy
 from linkwork.dynamics.kinematics import frame_velocity
@@ -170,11 +170,7 @@ class ByBodies(Text):
     def _resistance(self, places: Places, V: Any) -> list[tuple[int, Vec3, Vec3]]:
         """What resists the motion of frames, in their axes."""
 
-        def twist(frame: str) -> Twist:
-            still = Twist(Vec3.zero(), Vec3.zero())
-            return _twist(places[frame], _flat(V[self.frame_of[frame]])) if frame in self.frame_of else still
-
-        found = resistances(self.contacts, places, twist)
+        found = resistances(self.contacts, places, self._twists(places, _flat(V)))
         moving = [(frame, load) for frame, *load in found if frame in self.frame_of]
         return [(self.frame_of[frame], *_in_axes(places[frame], *load)) for frame, load in moving]
 
@@ -194,34 +190,39 @@ class ByBodies(Text):
         self, found: Sequence[Touch], state: State, A: Sequence[Scalar], dt: Scalar | None
     ) -> tuple[Any, list[Vec3]]:
         """As ``pushes``, where A are the rates of all frames' velocities."""
-        V = _flat(state.V)
+        rates, speeds = (self._twists(state.places, motions) for motions in (A, _flat(state.V)))
+        return self.pushes(found, rates, speeds, dt)
 
-        def own(end: str, b: Scalar) -> Twist:
+    def _twists(self, places: Places, motions: Sequence[Scalar]) -> Callable[[str], Twist]:
+        """The motions of frames, each in its own axes, as twists at the world's origin."""
+
+        def twist(end: str) -> Twist:
             if end not in self.frame_of:
                 return Twist(Vec3.zero(), Vec3.zero())
             first = 6 * self.frame_of[end]
-            rates = [x + b * y for x, y in zip(A[first : first + 6], V[first : first + 6], strict=True)]
-            return _twist(state.places[end], rates)
+            own = SpatialMotion(Vec3(*motions[first : first + 3]), Vec3(*motions[first + 3 : first + 6]))
+            there = places[end].to_parent(own)
+            return Twist(there.linear, there.angular)
 
-        return self.pushes(found, lambda one, b: own(one.frame, b) - own(one.on, b), dt)
+        return twist
 
     def _differentiable(
         self, problem: Articulated, state: State, y: Any, Y: Sequence[Scalar], dt: Scalar | None
     ) -> Any:
-        """The accelerations with their derivatives, as in ``implicit``."""
+        """The accelerations with their derivatives, as in ``Text``."""
         model, q, a = self.model, state.q, state.free + y
-        fixed = array_of([_constant(x) for x in _flat(a)])
+        fixed = array_of([constant(x) for x in _flat(a)])
         change = fixed - state.free
         loads = self._loads(state.f_ext, self._wrenches(problem, state, fixed, change, dt))
         joints, _ = problem.of_joints(_flat(change))
         g = _flat(inverse_dynamics(model, q, state.v, fixed, loads) - state.tau - array_of(joints))
-        here, still = [*Y, *([0.0] * 6)], array_of([_constant(x) for x in _flat(q)])
-        K = [_constant(x) for x in problem.of_ground(here)[1]]
-        rotor = [_constant(x) for x in problem.of_joints(_flat(y))[1]]
+        here, still = [*Y, *([0.0] * 6)], array_of([constant(x) for x in _flat(q)])
+        K = [constant(x) for x in problem.of_ground(here)[1]]
+        rotor = [constant(x) for x in problem.of_joints(_flat(y))[1]]
         nothing, none = [0.0] * model.nv, [0.0] * len(Y)
         found, P, _ = self.mechanism.supported(still, nothing, g, rotor, none, K)
         if problem.coupled:
-            fixed_rows = problem.holds.of([_constant(x) for x in problem.holds.flat()])
+            fixed_rows = problem.holds.of([constant(x) for x in problem.holds.flat()])
             f = problem._replace(holds=fixed_rows).between(here, P, still, rotor, K)
             found, _, _ = self.mechanism.supported(still, nothing, g, rotor, f, K)
         return array_of([varying_as(x, -more) for x, more in zip(_flat(a), found, strict=True)])
@@ -232,14 +233,9 @@ class ByBodies(Text):
         """The wrenches of contacts and constraints on frames, in their axes, at given accelerations."""
         rates = _flat(self._motions(state.q, a + (state.rate - state.free)))
         found, wrenches = self.met(state.places, self.meetings(dt)), []
-        forces, spins = self._pushes(found, state, rates, dt)
-        owners = [one for one in self.contacts for _ in range(one.points)]
-        for one, touch, force, spin in zip(owners, found, numbers(forces).tolist(), spins, strict=True):
-            f = Vec3(*force)
-            for end, sign in ((one.frame, 1.0), (one.on, -1.0)):
-                if end in self.frame_of:
-                    moment = (touch.point.cross(f) + spin) * sign
-                    wrenches.append((self.frame_of[end], *_in_axes(state.places[end], f * sign, moment)))
+        for end, f, moment in self.loads(found, *self._pushes(found, state, rates, dt)):
+            if end in self.frame_of:
+                wrenches.append((self.frame_of[end], *_in_axes(state.places[end], f, moment)))
         moved = [*_flat(self._motions(state.q, change)), *([0.0] * 6)] if problem.holds.bonds else []
         for bond in problem.holds.bonds:
             pull = bond.D * (dot(bond.J, moved) - bond.wanted)
@@ -249,11 +245,6 @@ class ByBodies(Text):
         return wrenches
 
 
-def _constant(x: Scalar) -> Scalar:
-    """A number without derivatives."""
-    return varying_as(x, 0.0)
-
-
 def _flat(array: Any) -> list[Scalar]:
     found: list[Scalar] = numbers(array).ravel().tolist()
     return found
@@ -261,12 +252,6 @@ def _flat(array: Any) -> list[Scalar]:
 
 def _twice_energy(model: Any, q: Any, v: Any) -> Scalar:
     return 2.0 * numbers(energy(model, q, v)[0]).item()
-
-
-def _twist(place: Transform, own: Sequence[Scalar]) -> Twist:
-    """A frame's motion in its own axes as a twist at the world's origin."""
-    motion = place.to_parent(SpatialMotion(Vec3(*own[:3]), Vec3(*own[3:])))
-    return Twist(motion.linear, motion.angular)
 
 
 def _in_axes(place: Transform, f: Vec3, moment: Vec3) -> tuple[Vec3, Vec3]:

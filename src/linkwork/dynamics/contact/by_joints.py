@@ -7,7 +7,8 @@ ground.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,18 +22,18 @@ from linkwork.dynamics.contact.collision import tangents
 from linkwork.dynamics.contact.costs import Bond, Group, Holds, coefficients
 from linkwork.dynamics.contact.dense import Dense
 from linkwork.dynamics.contact.drag import resistances
-from linkwork.dynamics.contact.implicit import differentiable
 from linkwork.dynamics.contact.joint_rows import hold_joints
 from linkwork.dynamics.contact.kept import HEAD
 from linkwork.dynamics.contact.meeting import Meetings
 from linkwork.dynamics.contact.newton import minimised
 from linkwork.dynamics.contact.sparse import Matrix, solved
-from linkwork.dynamics.contact.text import AXES, Forces, Motion, Places, Text, Twist
+from linkwork.dynamics.contact.text import AXES, Forces, Motion, Places, Text, Twist, constant
 from linkwork.dynamics.dynamics import inverse_dynamics, mass_matrix, nonlinear_effects
 from linkwork.dynamics.held import HeldBy, over_ends
 from linkwork.dynamics.kinematics import jacobian
 from linkwork.model.contacts import Contact
 from linkwork.spatial import Scalar, Vec3, total
+from linkwork.spatial.elementary import varying_as
 from linkwork.spatial.matrices import dot
 
 
@@ -97,12 +98,12 @@ class ByJoints(Text):
         M = self.matrix(q)
         force = numbers(tau - self._bias(q, v, f_ext)).tolist()
         self._resist(force, places, numbers(v).tolist(), columns)
-        free = solved(M, force, self.sparsity)
-        problem = Dense(M, force, holds, self.sparsity, dot(free, force))
+        free = solved(M, force)
+        problem = Dense(M, force, holds, dot(free, force), self.of.often)
         begin = free if start is None else problem.begun(numbers(start).tolist(), free)
         a = minimised(problem, begin, self.of.enough)
         speeds, found = numbers(v).tolist(), self.met(places, meetings)
-        a = differentiable(self, problem, a, found, columns, speeds, dt)
+        a = self._differentiable(problem, a, found, columns, speeds, dt)
 
         def forces() -> Forces:
             return Forces(found, *self.forces(found, columns, speeds, a, dt))
@@ -114,7 +115,7 @@ class ByJoints(Text):
             heavier[k, k] = heavier[k, k] + more
             slowed.append(more * a[k])
         # (M + drag)⁻¹ M a = a - (M + drag)⁻¹ drag a, which rounds less: only the change by drag is solved for
-        damped = [x - y for x, y in zip(a, solved(heavier, slowed, self.sparsity), strict=True)]
+        damped = [x - y for x, y in zip(a, solved(heavier, slowed), strict=True)]
         return Motion(array_of(a), array_of(damped), forces)
 
     def _bias(self, q: Any, v: Any, f_ext: Any) -> Any:
@@ -125,13 +126,18 @@ class ByJoints(Text):
 
     def _resist(self, force: list[Scalar], places: Places, v: Sequence[Scalar], columns: Sequence[Twist]) -> None:
         """Add the joint forces of what resists motion."""
-        for frame, f, moment in resistances(self.contacts, places, lambda frame: self._twist(frame, columns, v)):
+        loads = resistances(self.contacts, places, lambda frame: self._twist(frame, columns, v))
+        self._push(force, loads, columns)
+
+    def _push(self, force: list[Scalar], loads: Iterable[tuple[str, Vec3, Vec3]], columns: Sequence[Twist]) -> None:
+        """Add the joint forces of forces on frames, and their moments about the world's origin."""
+        for frame, f, moment in loads:
             for dof in self.path(frame):
                 force[dof] = force[dof] + columns[dof].linear.dot(f) + columns[dof].angular.dot(moment)
 
     def matrix(self, q: Any) -> Matrix:
         full = numbers(mass_matrix(self.model, q))
-        return {(i, j): full[i, j] for i, j in self.sparsity.places}
+        return {(i, j): full[i, j] for i, j in self.of.places}
 
     def forces(
         self, found: Sequence[Touch], columns: Sequence[Twist], v: Sequence[Scalar], a: Sequence[Scalar],
@@ -139,12 +145,19 @@ class ByJoints(Text):
     ) -> tuple[Any, list[Vec3]]:  # fmt: skip
         """The force at each point, in world axes, and the moment of torsional and rolling friction."""
         rate = [x + y for x, y in zip(a, self.turning(v), strict=True)]
-        speeds, rates = ({end: self._twist(end, columns, each) for end in self.ends} for each in (v, rate))
+        rates, speeds = (partial(self._twist, columns=columns, x=x) for x in (rate, v))
+        return self.pushes(found, rates, speeds, dt)
 
-        def lacking(one: Contact, b: Scalar) -> Twist:
-            return (rates[one.frame] - rates[one.on]) + (speeds[one.frame] - speeds[one.on]) * b
-
-        return self.pushes(found, lacking, dt)
+    def _differentiable(
+        self, problem: Dense, a: Sequence[Scalar], found: Sequence[Touch], columns: Sequence[Twist],
+        v: Sequence[Scalar], dt: Scalar | None,
+    ) -> list[Scalar]:  # fmt: skip
+        """The accelerations, with their derivatives."""
+        H = {place: constant(x) for place, x in problem.at(a).hessian.items()}
+        fixed = [constant(x) for x in a]
+        left = [-x for x in problem._replace(holds=replace(problem.holds, groups=[])).at(fixed).gradient]
+        self._push(left, self.loads(found, *self.forces(found, columns, v, fixed, dt)), columns)
+        return [varying_as(x, y) for x, y in zip(a, solved(H, left), strict=True)]
 
     def _twist(self, end: str, columns: Sequence[Twist], x: Sequence[Scalar]) -> Twist:
         """The twist of a frame's body at the world's origin, for given joint velocities."""

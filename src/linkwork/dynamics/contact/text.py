@@ -1,12 +1,20 @@
 """The contact problem over arrays: what both carriers of the inertia share (``by_joints``, ``by_bodies``): points,
 kept rows, forces.
+
+Accelerations are differentiated by the implicit function theorem: the gradient g(a, p) of the problem is zero at its
+solution for all parameters p (state, forces), so that
+
+    da = -H⁻¹ (∂g/∂p) dp,      H = M + Jᵀ H J
+
+Where a contact opens or closes, or changes from sticking to sliding, a has a kink: the derivative is the one-sided one
+of the computed solution.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,6 +32,7 @@ from linkwork.joints import Free
 from linkwork.model.contacts import Contact, Ground, Softness
 from linkwork.model.model import Model
 from linkwork.spatial import Mat3, Scalar, Transform, Vec3, total, where_less
+from linkwork.spatial.elementary import varying_as
 
 if TYPE_CHECKING:
     from linkwork.dynamics.contact.law import Touching
@@ -85,7 +94,7 @@ class Text(ABC):
 
     def __init__(self, of: Touching, model: Model | None = None) -> None:
         self.of, self.model, self.contacts = of, of.model if model is None else model, of.contacts
-        self.ends, self.points, self.sparsity, self.path = of.ends, of.points, of.sparsity, of.path
+        self.ends, self.points, self.path = of.ends, of.points, of.path
 
     @abstractmethod
     def motion(
@@ -97,11 +106,8 @@ class Text(ABC):
 
     def wrenches(self, motion: Motion) -> Any:
         """The wrench (6,) of each point about the world's origin."""
-        found, forces, spins = motion.forces()
-        wrenches = []
-        for touch, force, spin in zip(found, numbers(forces).tolist(), spins, strict=True):
-            wrenches += [*force, *(touch.point.cross(Vec3(*force)) + spin).numbers()]
-        return array_of(wrenches).reshape(self.points, 6)
+        sides = list(self.loads(*motion.forces()))[::2]
+        return array_of([x for _, *both in sides for part in both for x in part.numbers()]).reshape(self.points, 6)
 
     def touches(self, q: Any) -> list[Touch]:
         """The points of all contacts, in the world."""
@@ -131,26 +137,36 @@ class Text(ABC):
         return sum(self.of.masses.frames[end][0] for end in (one.frame, one.on))
 
     def pushes(
-        self, found: Sequence[Touch], lacking: Callable[[Contact, Scalar], Twist], dt: Scalar | None
+        self, found: Sequence[Touch], rate: Callable[[str], Twist], speed: Callable[[str], Twist], dt: Scalar | None
     ) -> tuple[Any, list[Vec3]]:
-        """The force at each point, in world axes, and the moment of torsional and rolling friction; ``lacking`` is the
-        rate of the relative velocity of a contact plus b times that velocity, at the world's origin.
+        """The force at each point, in world axes, and the moment of torsional and rolling friction, from the velocities
+        of frames, as twists at the world's origin, and their rates.
         """
-        known: dict[Any, Callable[..., Sequence[Any]]] = {}
+        texts: dict[Any, Callable[..., Sequence[Any]]] = {}
         left, forces, spins = iter(found), list[Scalar](), list[Vec3]()
+        rates, speeds = ({end: motion(end) for end in self.ends} for motion in (rate, speed))
         for one in self.contacts:
             b, k = spring(one.softness, dt)
-            there = lacking(one, b).numbers()
+            lacking = (rates[one.frame] - rates[one.on]) + (speeds[one.frame] - speeds[one.on]) * b
             text = shared(partial(_pushing, one.softness, self.contacts.friction_ratio), len(self.contacts))
-            text = known.setdefault((one.softness, one.friction_rows), text)
+            text = texts.setdefault((one.softness, one.friction_rows), text)
             rubbing = one.coefficients if one.friction_rows else ()
             for touch in islice(left, one.points):
-                given = [touch.distance, *touch.point.numbers(), *touch.normal.numbers(), *there, k]
+                given = [touch.distance, *touch.point.numbers(), *touch.normal.numbers(), *lacking.numbers(), k]
                 (both,) = text(array_of([*given, self.mass(one), one.margin, *rubbing]))
                 *force, x, y, z = numbers(both).tolist()
                 forces += force
                 spins.append(Vec3(x, y, z))
         return array_of(forces).reshape(self.points, 3), spins
+
+    def loads(self, found: Sequence[Touch], forces: Any, spins: Sequence[Vec3]) -> Iterator[tuple[str, Vec3, Vec3]]:
+        """The frames on both sides of each point, and the force and the moment about the world's origin on each."""
+        owners = (one for one in self.contacts for _ in range(one.points))
+        for one, touch, force, spin in zip(owners, found, numbers(forces).tolist(), spins, strict=True):
+            f = Vec3(*force)
+            moment = touch.point.cross(f) + spin
+            yield one.frame, f, moment
+            yield one.on, -f, -moment
 
     def keep(
         self, rows: KeptRows, members: Sequence[Contact], more: Callable[[Contact], Sequence[float]], places: Places,
@@ -188,6 +204,11 @@ class Text(ABC):
                 linear, angular = Vec3(*v[start : start + 3]), Vec3(*v[start + 3 : start + 6])
                 found[start : start + 3] = angular.cross(linear).numbers()
         return found
+
+
+def constant(x: Scalar) -> Scalar:
+    """A number without derivatives."""
+    return varying_as(x, 0.0)
 
 
 def sides(one: Contact, places: Places) -> tuple[Transform, Transform]:
