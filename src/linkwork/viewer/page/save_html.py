@@ -115,7 +115,7 @@ def save_html(
     apart = None if spacing is None else finite("spacing", spacing)
     heading = motions[0].model.name if title is None else text("title", title)
     long = None if metres_per_newton is None else positive("metres_per_newton", metres_per_newton)
-    page = _Page(motions, rate, switch("joints", joints), boxes, checked_shapes(shapes), checked_roots(roots))
+    page = Scene(motions, rate, switch("joints", joints), boxes, checked_shapes(shapes), checked_roots(roots))
     acting = forces_of(motions, [looks.skeleton for looks in page.looks], constraints, contacts, f_ext)
     drawn = {"contact forces", "external forces"}
     drawn |= {"reaction forces"} if switch("reactions", reactions) else set()
@@ -128,18 +128,19 @@ def save_html(
     return to
 
 
-class _Page:
+class Scene:
     """Collects motions: the poses of their bodies over time, and their appearance."""
 
     def __init__(
-        self, motions: list[Motion], rate: float, joints: bool, boxes: Boxes | None, shapes: str, roots: list[str]
-    ) -> None:
+        self, motions: list[Motion], rate: float, joints: bool, boxes: Boxes | None, shapes: str, roots: list[str],
+        most: int = _MOST_TRIANGLES,
+    ) -> None:  # fmt: skip
         self.motions, self.numbers, self._shapes = motions, Numbers(), shapes
         by_model: dict[int, Looks] = {}  # several motions of one model look the same
         for motion in motions:
             if id(motion.model) not in by_model:
                 sizes = sizes_of(motion.model, boxes)
-                by_model[id(motion.model)] = Looks(motion.model, sizes, joints, roots, _MOST_TRIANGLES)
+                by_model[id(motion.model)] = Looks(motion.model, sizes, joints, roots, most)
         self.looks = [by_model[id(motion.model)] for motion in motions]
         self._pieces = {id(looks): looks.pieces(shapes) for looks in by_model.values()}
         self.start = min(motion.span[0] for motion in motions)
@@ -167,7 +168,9 @@ class _Page:
         parts = {body: i for i, body in enumerate(dict.fromkeys(piece.body for piece in pieces))}
         for body in parts:
             pose = placements[:, body]
-            moving.append(({"name": looks.names[body] + which}, pose[:, :3, 3], quaternions(pose[:, :3, :3])))
+            moving.append(
+                ({"name": looks.names[body] + which, "body": body}, pose[:, :3, 3], quaternions(pose[:, :3, :3]))
+            )
         some = slice(None, None, max(1, len(q) // 40))
         for piece in pieces:
             meshes.append((parts[piece.body], {**self.numbers.mesh(piece.mesh), "colour": piece.mesh.colour}))
@@ -182,9 +185,8 @@ class _Page:
             tubes.append(
                 (len(moving), {"points": points.shape[1], "radius": chain.radius, "colour": rgba(chain.colour)})
             )
-            moving.append(
-                ({"name": f"{looks.names[chain.bodies[0]]} to {looks.names[chain.bodies[-1]]}"}, points, None)
-            )
+            name = f"{looks.names[chain.bodies[0]]} to {looks.names[chain.bodies[-1]]}"
+            moving.append(({"name": name, "bodies": chain.bodies, "tip": chain.tip.tolist()}, points, None))
             corners.append(points[some].reshape(-1, 3))
         for point in as_frames(motion.model, frames).points:
             pose = forward_kinematics(motion.model, q, [point])[:, 0]
@@ -275,14 +277,28 @@ def _distance(points: Array, view: tuple[float, float], size: float) -> float:
 
 
 def _written(title: str, scene: dict[str, Any], numbers: str) -> str:
-    """The page's text; names of the model are escaped so that they cannot end the element that contains them."""
+    """The page's text."""
+    folder = resources.files("linkwork.viewer.page")
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    return filled(page, title, scene, numbers, script_of(_SCRIPTS))
+
+
+def script_of(names: Sequence[str]) -> str:
+    """Scripts of this package, one after the other."""
+    folder = resources.files("linkwork.viewer.page")
+    return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
+
+
+def filled(page: str, title: str, scene: dict[str, Any], numbers: str, script: str, **more: str) -> str:
+    """A page with its parts; names of the model are escaped so that they cannot end the element that contains them."""
     folder = resources.files("linkwork.viewer.page")
     parts = {
         "title": as_html(title),
         "style": (folder / "style.css").read_text(encoding="utf-8"),
         "scene": as_script(scene, allow_nan=False, separators=(",", ":"), default=list),
         "numbers": numbers,
-        "script": "\n".join((folder / name).read_text(encoding="utf-8") for name in _SCRIPTS),
+        "script": script,
+        **more,
     }
-    first, *rest = (folder / "page.html").read_text(encoding="utf-8").split("{{")
+    first, *rest = page.split("{{")
     return first + "".join(parts[name] + after for name, _, after in (part.partition("}}") for part in rest))
