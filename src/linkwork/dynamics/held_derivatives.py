@@ -49,21 +49,6 @@ class ConstrainedDerivatives(NamedTuple):
     dw_dtau: Array
 
 
-class Pulls(NamedTuple):
-    """The load of the constraints on the tree: joint forces (..., nv), or 0, and wrenches on bodies, f_ext included."""
-
-    forces: Any
-    loads: Any
-
-
-def pulls_of(state: ConstrainedState, sizes: Array) -> Pulls:
-    """The load on the tree from the magnitudes of the constraint forces."""
-    couplings = state.held.couplings
-    if couplings is not None:
-        return Pulls(times(couplings.rows.T, sizes), state.f_ext)
-    return Pulls(0.0, loads_of(state.held, state.constraint_rows().C, sizes, state.f_ext))
-
-
 def derivatives_of(state: ConstrainedState, sizes: Array, responses: Responses) -> ConstrainedDerivatives:
     """The derivatives, from the magnitudes of the constraint forces and the response of the tree to given forces."""
     held = state.held

@@ -85,16 +85,9 @@ def external_wrench(
 
 def _law(asked: PointSet, reference: str) -> CompiledFunction | None:
     """The kernel for wrenches at these points, whose offsets, if any, are the last argument; None for many points."""
-    try:
-        return asked.answers[external_wrench, reference]
-    except KeyError:
-        fixed = not asked.offsets or not looped(asked.model)  # code with loops takes offsets as constants alone
-        few = fixed and 0 < len(asked.frames) <= most("inverted")
-        asked.answers[external_wrench, reference] = found = _made(asked, reference) if few else None
-        return found
-
-
-def _made(asked: PointSet, reference: str) -> CompiledFunction:
+    fixed = not asked.offsets or not looped(asked.model)  # code with loops takes offsets as constants alone
+    if not (fixed and 0 < len(asked.frames) <= most("inverted")):
+        return None
     model, axes = asked.model, [point.axes for point in asked.points]
     shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,)}
     shapes |= {f"wrench{k}": (6 if each == "pose" else 3,) for k, each in enumerate(axes)}

@@ -159,9 +159,7 @@ def _seen(
         return answer
     apart = dict(zip(("q", "v", "a" if method == _INVERSELY else "tau", "f_ext"), values, strict=False))
     if not looped(model):
-        law = asked.answers.get((_seen, method, f_ext is None))
-        if law is None:
-            law = asked.answers[_seen, method, f_ext is None] = _law(asked, method, f_ext is not None)
+        law = _law(asked, method, f_ext is not None)
         answer = call.serve_by(law, asked.quick, choices, asked.fixed, out, *values)
         if answer is None and not any(map(is_traced, values)):
             answer = _by_kernel(law, model, method, apart, asked.fixed, out)

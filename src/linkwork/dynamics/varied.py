@@ -20,7 +20,6 @@ from linkwork.batches import leading_axes
 from linkwork.compiled.arrays import is_traced, numbers
 from linkwork.dynamics import call
 from linkwork.dynamics.possible import check_parameters, guard, shapes_of
-from linkwork.engine.mode import current_form
 from linkwork.engine.plans import looped
 from linkwork.engine.plans.costs import most
 from linkwork.errors import ArgumentError, LinkworkError
@@ -132,22 +131,18 @@ def with_parameters(
     given = {key: _for_all(model, key, value) for key, value in zip(PARAMETERS, every[4:], strict=True)}
     parameters = _present(given)
     values = {**_present(zip(("q", "v", third, "f_ext"), every[:4], strict=True)), **parameters}
-    guarded = model._memo.laws.get(_key(name, values, method, True))
-    if guarded is not None:
-        answer: Array | None = guarded.converted(out, *values.values())
-        if answer is not None:
-            return answer
     choice("method", method, METHODS)
     check_bodies(model, parameters)
     if any(map(is_traced, values.values())):
         traced: Array = _kernel(name, model, values, method, False)(*values.values())
         return traced
     guarded = _kernel(name, model, values, method, True)
+    answer: Array | None = call.serve_by(guarded, model._memo.quick, choices, (), out, *values.values())
+    if answer is not None:
+        return answer
     fits = {key: _array(model, key, value) for key, value in parameters.items()}
     (found,), batch, fine = guarded.attempt(list(values.values()), out)
     if fine.all():
-        if current_form() == "auto" and fine.size:
-            call.remember(model._memo.quick, choices, guarded.quick)
         return found if out is None else out
     check_parameters(model, fits)
     (found,), batch, fine = _kernel(name, model, values, method, False).attempt(list(values.values()), out)
@@ -160,23 +155,19 @@ def _present(given: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, 
     return {key: value for key, value in dict(given).items() if value is not None}
 
 
-def _key(name: str, names: Iterable[str], method: str, guarded: bool) -> tuple[object, ...]:
-    return "with parameters", name, tuple(names), method, guarded
-
-
 def _kernel(name: str, model: Model, names: Iterable[str], method: str, guarded: bool) -> CompiledFunction:
     """The compiled code; if ``guarded``, impossible parameters give nan."""
     from linkwork.compiled.law import law
 
-    known, key = model._memo.laws, _key(name, names, method, guarded)
-    if key not in known:
+    laws, key = model._memo.laws, ("with parameters", name, tuple(names), method, guarded)
+    if key not in laws:
         own = {"q": (model.nq,), "f_ext": (len(model.bodies), 6), **shapes_of(model)}
         shapes = {each: own.get(each, (model.nv,)) for each in names}
         text = lambda **given: _text(name, model, method, given, guarded)  # noqa: E731
         usual = often(model, shapes)
-        known[key] = law(name, text, shapes, [(model.nv,)], model, (), *key, often=usual, dearer=_DEARER[name])
-    found: CompiledFunction = known[key]
-    return found
+        laws[key] = law(name, text, shapes, [(model.nv,)], model, (), *key, often=usual, dearer=_DEARER[name])
+    kernel: CompiledFunction = laws[key]
+    return kernel
 
 
 def _text(name: str, model: Model, method: str, given: Mapping[str, Any], guarded: bool) -> Any:

@@ -204,11 +204,11 @@ class Articulated(NamedTuple):
         return listed(found)
 
     def begun(self, y: Sequence[Scalar], Y: Sequence[Scalar], energy: Scalar) -> list[Scalar]:
-        """The initial point: that of least cost on the way from zero towards y and motions Y by it, where ``energy`` is
-        yᵀ M y.
+        """The initial point: about that of least cost on the way from zero towards y and motions Y by it, whose
+        ``energy`` is yᵀ M y.
         """
         way, nothing = [*y, *Y], [0.0] * len(y)
-        step = Line(self.holds, nothing, y, 0.0, energy, [0.0] * (len(Y) + 6), [*Y, *_WORLD]).best()
+        step = Line(self.holds, nothing, y, 0.0, energy, [0.0] * (len(Y) + 6), [*Y, *_WORLD]).interpolated()
         return [step * x for x in way]
 
 

@@ -82,9 +82,9 @@ class Dense(NamedTuple):
         return Evaluation(state[: len(g)], dict(zip(H, state[len(g) :], strict=True)), inertial)
 
     def begun(self, start: Sequence[Scalar], free: Sequence[Scalar]) -> list[Scalar]:
-        """The initial point: that of least cost on the way from the free accelerations towards ``start``."""
+        """The initial point: about that of least cost on the way from the free accelerations towards ``start``."""
         way = [x - y for x, y in zip(start, free, strict=True)]
-        step = Line(self.holds, free, way, 0.0, dot(way, times(self.M, way))).best()
+        step = Line(self.holds, free, way, 0.0, dot(way, times(self.M, way))).interpolated()
         return [x + step * y for x, y in zip(free, way, strict=True)]
 
 
