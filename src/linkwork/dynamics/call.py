@@ -263,17 +263,11 @@ def recall(table: dict[Any, Any], choices: tuple[Any, ...], out: Any, *values: A
     except Exception as error:  # anything that the comparison of a choice raises
         excuse(error)
         return None
-    return None if code is None else code[0](out, *values, *code[1])
-
-
-def remember(table: dict[Any, Any], choices: tuple[Any, ...], serve: Serve, fixed: Sequence[Array] = ()) -> None:
-    """From now on, ``recall`` answers calls with these choices by a builtin, whose ``fixed`` arguments follow those of
-    the call.
-    """
-    if all(type(choice) in _PLAIN for choice in choices):
-        if len(table) >= _MOST_CODES:  # choices that change from call to call
-            table.clear()
-        table[choices] = serve, fixed
+    if code is None:
+        return None
+    law, fixed = code
+    answer = law.quick(out, *values, *fixed)
+    return law.converted(out, *values, *fixed) if answer is None else answer
 
 
 def serve_by(
@@ -284,14 +278,14 @@ def serve_by(
     out: Any,
     *values: Any,
 ) -> Any:
-    """The result of a kernel for plain arrays, which ``recall`` answers from now on, or for what converts to them; or
+    """The result of a kernel for plain arrays, which ``recall`` returns from now on, or for what converts to them; or
     None. The kernel's ``fixed`` arguments follow those of the call.
     """
-    answer = law.quick(out, *values, *fixed)
-    if answer is None:
-        return law.converted(out, *values, *fixed)
-    remember(table, choices, law.quick, fixed)
-    return answer
+    if all(type(choice) in _PLAIN for choice in choices):
+        if len(table) >= _MOST_CODES:  # choices that change from call to call
+            table.clear()
+        table[choices] = law, fixed
+    return law.served(out, *values, *fixed)
 
 
 def kernel_at(

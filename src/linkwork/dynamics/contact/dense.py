@@ -115,12 +115,12 @@ def _with_rows(
     places: Sequence[tuple[int, int]],
 ) -> list[Scalar]:
     """A gradient minus Jᵀ f, and the entries of a Hessian plus Jᵀ h J; J has some degrees of freedom only."""
-    size, r, found = len(state) - len(places), range(len(J)), list(state)
+    size, r, after = len(state) - len(places), range(len(J)), list(state)
     columns = {dof: [row[k] for row in J] for k, dof in enumerate(dofs)}
     for i, column in columns.items():
-        found[i] = state[i] - dot(column, f)
+        after[i] = state[i] - dot(column, f)
     weighted = {i: [dot(x, [h[max(a, b)][min(a, b)] for a in r]) for b in r] for i, x in columns.items()}
     for at, (i, j) in enumerate(places, size):
         if i in columns and j in columns:
-            found[at] = state[at] + dot(weighted[i], columns[j])
-    return found
+            after[at] = state[at] + dot(weighted[i], columns[j])
+    return after

@@ -70,9 +70,9 @@ class Line:
             return [array_of(new)], go_on
 
         state = [array_of([1.0, 0.0, _FAR, 0.0, 1.0])]
-        given = [array_of(self.joints), array_of([self.slope, self.curvature, fall])]
-        (found,) = repeat(trial, state, given, most=MOST_TRIALS, may_stop=True)
-        step, _, _, exact, _ = listed(found)
+        fixed = [array_of(self.joints), array_of([self.slope, self.curvature, fall])]
+        (end,) = repeat(trial, state, fixed, most=MOST_TRIALS, may_stop=True)
+        step, _, _, exact, _ = listed(end)
         return step, exact
 
     def interpolated(self) -> Scalar:
