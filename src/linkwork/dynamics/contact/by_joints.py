@@ -26,7 +26,7 @@ from linkwork.dynamics.contact.joint_rows import hold_joints
 from linkwork.dynamics.contact.kept import HEAD
 from linkwork.dynamics.contact.meeting import Meetings
 from linkwork.dynamics.contact.newton import minimised
-from linkwork.dynamics.contact.sparse import Matrix, solved
+from linkwork.dynamics.contact.sparse import solved
 from linkwork.dynamics.contact.text import AXES, Forces, Motion, Places, Text, Twist, constant
 from linkwork.dynamics.dynamics import inverse_dynamics, mass_matrix, nonlinear_effects
 from linkwork.dynamics.held import HeldBy, over_ends
@@ -95,14 +95,19 @@ class ByJoints(Text):
         """As in ``Text``."""
         columns, places, meetings = self._columns(q), self.places(q), self.meetings(dt)
         holds = self.holds(q, v, places, columns, meetings)
-        M = self.matrix(q)
-        force = numbers(tau - self._bias(q, v, f_ext)).tolist()
-        self._resist(force, places, numbers(v).tolist(), columns)
+        inertia = numbers(mass_matrix(self.model, q))
+        M = {(i, j): inertia[i, j] for i, j in self.of.places}
+        bias = nonlinear_effects(self.model, q, v)
+        if f_ext is not None:
+            bias = inverse_dynamics(self.model, q, v, np.zeros(self.model.nv), f_ext)
+        force, speeds = numbers(tau - bias).tolist(), numbers(v).tolist()
+        resisting = partial(self._twist, columns=columns, x=speeds)
+        self._push(force, resistances(self.contacts, places, resisting), columns)
         free = solved(M, force)
         problem = Dense(M, force, holds, dot(free, force), self.of.often)
         begin = free if start is None else problem.begun(numbers(start).tolist(), free)
         a = minimised(problem, begin, self.of.enough)
-        speeds, touches = numbers(v).tolist(), self.met(places, meetings)
+        touches = self.met(places, meetings)
         a = self._differentiable(problem, a, touches, columns, speeds, dt)
 
         def forces() -> Forces:
@@ -118,26 +123,11 @@ class ByJoints(Text):
         damped = [x - y for x, y in zip(a, solved(heavier, slowed), strict=True)]
         return Motion(array_of(a), array_of(damped), forces)
 
-    def _bias(self, q: Any, v: Any, f_ext: Any) -> Any:
-        """Bias forces of the joints: gravity, velocities and external forces."""
-        if f_ext is None:
-            return nonlinear_effects(self.model, q, v)
-        return inverse_dynamics(self.model, q, v, np.zeros(self.model.nv), f_ext)
-
-    def _resist(self, force: list[Scalar], places: Places, v: Sequence[Scalar], columns: Sequence[Twist]) -> None:
-        """Add the joint forces of what resists motion."""
-        loads = resistances(self.contacts, places, lambda frame: self._twist(frame, columns, v))
-        self._push(force, loads, columns)
-
     def _push(self, force: list[Scalar], loads: Iterable[tuple[str, Vec3, Vec3]], columns: Sequence[Twist]) -> None:
         """Add the joint forces of forces on frames, and their moments about the world's origin."""
         for frame, f, moment in loads:
             for dof in self.path(frame):
                 force[dof] = force[dof] + columns[dof].linear.dot(f) + columns[dof].angular.dot(moment)
-
-    def matrix(self, q: Any) -> Matrix:
-        full = numbers(mass_matrix(self.model, q))
-        return {(i, j): full[i, j] for i, j in self.of.places}
 
     def forces(
         self, touches: Sequence[Touch], columns: Sequence[Twist], v: Sequence[Scalar], a: Sequence[Scalar],
