@@ -105,21 +105,21 @@ def test_accelerations_are_mujoco_s(name: str, folder: Path) -> None:
     assert (forces[..., 2] >= 0.0).all() and (forces[..., 2] > 0.0).sum() > 12
 
 
-def test_rollouts_and_simulations_are_mujoco_s_to_the_bit_in_any_company(folder: Path) -> None:
+def test_rollouts_and_simulations_are_mujoco_s(folder: Path) -> None:
     m, model = large("snake", folder)
     d = mujoco.MjData(m)
-    q, v, _, answers = states(m, d, "snake", 2)
-    v = np.zeros_like(v)
+    q, _, _, answers = states(m, d, "snake", 1)
+    v = np.zeros((1, model.nv))
     with lw.interpreted():
-        both = lw.rollout(model, q, v, dt=0.004, steps=2, contacts=model.contacts)
+        run = lw.rollout(model, q, v, dt=0.004, steps=2, contacts=model.contacts)
         motion = lw.simulate(model, q[0], v[0], dt=0.004, duration=0.008, contacts=model.contacts, contact_forces=True)
-    assert (both.q[0] == motion.q).all() and (both.v[0] == motion.v).all()  # searches begin with the last accelerations
+    assert (run.q[0] == motion.q).all() and (run.v[0] == motion.v).all()  # searches begin with the last accelerations
     mujoco.mj_resetData(m, d)
     d.qpos[:] = answers[0][0]
     for k in range(2):
         mujoco.mj_step(m, d)
-        np.testing.assert_allclose(both.q[0, k + 1], ours(m, d)[0], atol=1e-11)
-        np.testing.assert_allclose(both.v[0, k + 1], ours(m, d)[1], atol=1e-9)
+        np.testing.assert_allclose(run.q[0, k + 1], ours(m, d)[0], atol=1e-11)
+        np.testing.assert_allclose(run.v[0, k + 1], ours(m, d)[1], atol=1e-9)
     assert motion.constraint_forces.shape == (3, sum(one.points for one in model.contacts), 6)
     assert motion.constraint_forces[0, :, 2].max() > 0.1
 
@@ -222,7 +222,8 @@ def test_many_bodies_step_with_all_that_few_do(beside: str) -> None:
     assert (forces[: len(FLOOR), 2] > 0.0).any()
     _, B = lw.linearise(model, q, v, tau, **given)
     way, step = rng.normal(size=model.nv), 1e-4
-    ends = [lw.rollout(model, q, v, tau + s * way, steps=1, **given).v[-1] for s in (step, -step)]
+    with lw.interpreted():
+        ends = [lw.rollout(model, q, v, tau + s * way, steps=1, **given).v[-1] for s in (step, -step)]
     slope = (ends[0] - ends[1]) / (2 * step)
     np.testing.assert_allclose(B[model.nv :] @ way, slope, rtol=0.0, atol=1e-6 * abs(slope).max())
 

@@ -52,8 +52,8 @@ from linkwork.dynamics.kinematics import random_state as random_state
 from linkwork.dynamics.loads import external_wrench as external_wrench
 from linkwork.dynamics.loops import close_loops as close_loops
 from linkwork.dynamics.operational import force_responses as force_responses
-from linkwork.dynamics.operational import operational_inertia_inverse as operational_inertia_inverse
 from linkwork.dynamics.operational_inertia import operational_inertia as operational_inertia
+from linkwork.dynamics.operational_inertia import operational_inertia_inverse as operational_inertia_inverse
 from linkwork.dynamics.pose_errors import pose_error as pose_error
 from linkwork.dynamics.pose_paths import follow_path as follow_path
 from linkwork.dynamics.products import forward_dynamics_jvp as forward_dynamics_jvp
@@ -85,6 +85,7 @@ from linkwork.errors import SimulationError as SimulationError
 from linkwork.errors import SingularError as SingularError
 from linkwork.errors import TracingError as TracingError
 from linkwork.errors import UnknownNameError as UnknownNameError
+from linkwork.exports.export import export as export
 from linkwork.formats import load as load
 from linkwork.formats.urdf_writer import save as save
 from linkwork.model import mechanisms as mechanisms

@@ -272,26 +272,23 @@ STEP_PARTS = {
 """The optional parts of a step, with their spaces."""
 
 
-def stepping(parts: Iterable[str]) -> Algorithm:
-    """A time step with these of ``STEP_PARTS`` and nothing else, so that it pays only for these."""
-    return _of_parts("step", "step", parts, ("configuration", "velocity"))
-
-
 def linearising(parts: Iterable[str]) -> Algorithm:
-    """A time step with these parts, tau among them, linearised."""
+    """A time step with these of ``STEP_PARTS``, tau among them, and nothing else, linearised."""
     return _of_parts("linearised_step", "linearised_step", parts, ("of_states", "of_inputs"))
 
 
 def step_forces(parts: Iterable[str]) -> Algorithm:
     """The joint forces of a step, the rotor inertias that represent its drag, and the forces of the motors alone."""
-    return _of_parts("forces", "step:forces_and_drive", [name for name in parts if name != "f_ext"], ("velocity",) * 3)
+    return _of_parts(
+        "forces", "step_forces:forces_and_drive", [name for name in parts if name != "f_ext"], ("velocity",) * 3
+    )
 
 
 def named(name: str) -> Algorithm | None:
-    """The algorithm of a name, steps and their forces included; None if the name does not identify it."""
+    """The algorithm of a name, the forces of steps included; None if the name does not identify it."""
     what, *parts = name.split("+")
-    if what in ("step", "forces"):
-        return stepping(parts) if what == "step" else step_forces(parts)
+    if what == "forces":
+        return step_forces(parts)
     return SUPPORTED if name == SUPPORTED.name else ALGORITHMS.get(name)
 
 

@@ -12,7 +12,8 @@ The modules:
     limits                          of torques
     joint_space                     control of joints
     goals, priorities, law          tasks at points, one below the other; the law in one kernel
-    operational_space, held_object  controllers of points, and of an object in several hands
+    virtual_linkage, held_object    an object in several hands, and the forces inside it
+    constrained, operational_space  supports and loops; the controller of points
     supports, quadratic             feet on the ground; quadratic programs
     whole_body                      the controller of robots on their feet
 """
@@ -24,6 +25,7 @@ from linkwork.control.operational_space import Command, OperationalSpaceControll
 from linkwork.control.priorities import Level
 from linkwork.control.references import Constant, CubicSpline, MinimumJerk, Reference, Sample
 from linkwork.control.supports import Support
+from linkwork.control.virtual_linkage import LinkForces, VirtualLinkage
 from linkwork.control.whole_body import CentreOfMass, WholeBodyCommand, WholeBodyController
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "CubicSpline",
     "HeldObject",
     "Level",
+    "LinkForces",
     "MinimumJerk",
     "OperationalSpaceController",
     "PDPlusGravity",
@@ -43,6 +46,7 @@ __all__ = [
     "Sample",
     "Support",
     "Task",
+    "VirtualLinkage",
     "WholeBodyCommand",
     "WholeBodyController",
     "augmented_object",

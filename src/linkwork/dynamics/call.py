@@ -292,7 +292,7 @@ def serve_by(
 
 def kernel_at(
     point_set: PointSet, name: str, text: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]],
-    results: Sequence[tuple[int, ...]], *what: object,
+    results: Sequence[tuple[int, ...]], *what: object, **options: Any,
 ) -> CompiledFunction:  # fmt: skip
     """The kernel of ``text(offsets, **values)`` at points, shared by points that differ only in their offsets, which
     are the last argument, ``point_set.fixed``, if there are any.
@@ -306,7 +306,7 @@ def kernel_at(
             return text(numbers(offsets).tolist(), **values)
 
         last = {"offsets": (len(point_set.offsets),)} if point_set.offsets else {}
-        laws[key] = law(name, whole, {**shapes, **last}, results, point_set.model, point_set.frames, *what)
+        laws[key] = law(name, whole, {**shapes, **last}, results, point_set.model, point_set.frames, *what, **options)
     kernel: CompiledFunction = laws[key]
     return kernel
 

@@ -32,7 +32,7 @@ from linkwork.dynamics.held_derivatives import (
     with_constraints,
 )
 from linkwork.dynamics.kinematics import neutral
-from linkwork.dynamics.operational import force_responses, operational_inertia_inverse
+from linkwork.dynamics.operational import force_responses, inertia_inverse
 from linkwork.dynamics.redundant_derivatives import of_redundant
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
@@ -182,7 +182,7 @@ def _around_kernel(held: HeldBy, case: Case) -> CompiledFunction:
         q, v, rows, sizes = state.q, state.v, state.constraint_rows(), state.magnitudes()
         loads = loads_of(held, rows.C, sizes, state.f_ext)
         a = forward_dynamics(model, q, v, state.tau, loads)
-        R, mobility = force_responses(model, q, held.ends), operational_inertia_inverse(model, q, held.ends)
+        R, mobility = force_responses(model, q, held.ends), inertia_inverse(model, q, held.ends)
         around, along = around_constraints(state, a, sizes, rows, R, mobility)
         return loads, *around, *along
 

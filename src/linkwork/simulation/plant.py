@@ -16,7 +16,6 @@ from linkwork.dynamics.call import call
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.late import LateFunction
 from linkwork.model.model import Model
-from linkwork.simulation.arguments import returned
 from linkwork.unsolved import strictly
 
 if TYPE_CHECKING:
@@ -27,10 +26,7 @@ if TYPE_CHECKING:
 
 # what most steps do not need
 constrained_dynamics = LateFunction("linkwork.dynamics.constrained:constrained_dynamics")
-coupled_motion = LateFunction("linkwork.dynamics.coupled_joints:coupled_motion")
 as_couplings = LateFunction("linkwork.dynamics.coupled_joints:as_couplings")
-held_by = LateFunction("linkwork.dynamics.held:held_by")
-Solver = LateFunction("linkwork.dynamics.constraint_solvers:TracedSolver")
 varied = LateFunction("linkwork.dynamics.varied:varied")
 Armature = LateFunction("linkwork.simulation.resistance:Armature")
 in_python = LateFunction("linkwork.simulation.resistance:in_python")
@@ -43,14 +39,11 @@ Load = Callable[[float, Array, Array], ArrayLike]
 
 
 class Answer(NamedTuple):
-    """Accelerations (nv,), the driving forces (nv,), the wrenches of the constraints (k, 6), and the forces of friction
-    and stops (nv,), None if there are none.
-    """
+    """Accelerations (nv,), the driving forces (nv,), and the wrenches of the constraints (k, 6)."""
 
     a: Array
     tau: Array
     wrenches: Array
-    extra: Array | None = None
 
 
 class Forces(NamedTuple):
@@ -150,38 +143,33 @@ class Plant:
         a, wrenches = self.accelerating(q, v, forces, rotors, f_ext, dt, *self.own)
         return a, wrenches
 
-    def answer(self, t: Any, q: Any, v: Any, tau: Any, before: Any = None) -> Answer:
-        """``driven``, with the forces of friction and stops over the step that begins here; ``before`` are those of the
-        previous step, from which the search begins, or None.
-        """
+    def answer(self, t: Any, q: Any, v: Any, tau: Any) -> Answer:
+        """``driven``, with the forces of friction and stops over the step that begins here."""
         self.extra = None
         free, of, dt = self.driven(t, q, v, tau), self.of, self.dt
         if not of.joints:
             return free
         if not is_traced(q):
-            self.extra = in_python(partial(self._pushed, t, q, v), free.a, of.model, of.joints, q, v, dt, before)
-            return free if self.extra is None else self.driven(t, q, v, tau)._replace(extra=self.extra)
+            self.extra = in_python(partial(self._pushed, t, q, v), free.a, of.model, of.joints, q, v, dt)
+            return free if self.extra is None else self.driven(t, q, v, tau)
         rotors = self.acting.rotors
         own = Armature(partial(self._mechanism, None), None if rotors is None else numbers(rotors).tolist(), self.own)
         if of.in_loops:
-            a, wrenches, self.extra = self._in_loops(own, t, q, v, free, before)
-            return Answer(a, free.tau, wrenches, self.extra)
+            a, wrenches, self.extra = self._in_loops(own, t, q, v, free)
+            return Answer(a, free.tau, wrenches)
         end, rate = v + dt * free.a, 1.0 / dt
-        last = None if before is None else (before * dt, v)
-        speeds, impulses, added = with_stops(own, of.joints, of.together, q, end, dt, last)
+        speeds, impulses, added = with_stops(own, of.joints, of.together, q, end, dt)
         couplings, wrenches = as_couplings(of.model, of.constraints), free.wrenches
         if couplings is not None and couplings.couplings:
             wrenches = wrenches + (added * rate)[:, None] * couplings.wrenches
         self.extra = impulses * rate
-        return Answer(free.a + (speeds - end) * rate, free.tau, wrenches, self.extra)
+        return Answer(free.a + (speeds - end) * rate, free.tau, wrenches)
 
     def _pushed(self, t: float, q: Array, v: Array, extra: Array) -> Array:
         """Accelerations for rows of joint forces besides those that act."""
         return self.accelerations(t, q, v, self.acting.joints + extra, self.acting.rotors)[0]
 
-    def _in_loops(
-        self, armature: OwnArmature, t: Any, q: Any, v: Any, free: Answer, before: Any
-    ) -> tuple[Any, Any, Any]:
+    def _in_loops(self, armature: OwnArmature, t: Any, q: Any, v: Any, free: Answer) -> tuple[Any, Any, Any]:
         """Accelerations, wrenches, and forces of friction and stops, for joints that are part of loops."""
         of, count = self.of, len(armature.data)
 
@@ -194,7 +182,7 @@ class Plant:
         load = self._wrenches(t, q, v) if callable(self.load) else self.load
         constant = None if is_traced(load) else load
         given = [self.acting.joints, *armature.data, *([load] if constant is None and load is not None else [])]
-        return with_stops_in_loops(moving, (free.a, free.wrenches), of.model, of.joints, q, v, self.dt, before, given)
+        return with_stops_in_loops(moving, (free.a, free.wrenches), of.model, of.joints, q, v, self.dt, given)
 
     def _mechanism(self, rotors: Any, own: Sequence[Any]) -> Model:
         """The model with its varied parameters, and the armature that stands for drag."""
@@ -215,20 +203,10 @@ class Plant:
             return self._touched(self.touching, model, q, v, forces, f_ext, dt)
         if not of.constraints:
             return forward_dynamics(model, q, v, forces, f_ext, self.method), self.no_wrenches
-        if self.method == "composite_body":
-            return self._coupled(model, q, v, forces, f_ext)
         with strictly():  # the next step is made from it
             return constrained_dynamics(
                 model, q, v, forces, of.constraints, f_ext, of.stabilisation, of.proximal, self.method
             )
-
-    def _coupled(self, model: Model, q: Array, v: Array, forces: Array, f_ext: Any) -> tuple[Array, Array]:
-        """Accelerations of coupled joints over traced numbers, by composite bodies."""
-        held = held_by(model, self.of.constraints)
-        assert held.couplings is not None
-        settings = held.settings(self.of.stabilisation, self.of.proximal)
-        solver = Solver(held.name, self.of.proximal)
-        return coupled_motion(model, held.couplings, q, v, forces, f_ext, settings, solver, self.method)
 
     def _touched(
         self, touching: Touching, model: Model, q: Array, v: Array, forces: Array, f_ext: Any, dt: Any
@@ -253,11 +231,7 @@ class Plant:
 
     def _wrenches(self, t: float, q: Array, v: Array) -> Array:
         assert callable(self.load)
-        if is_traced(q):
-            return self.load(t, q, v)  # type: ignore[return-value]
-        q.setflags(write=False)  # the simulation's own arrays: read-only for the user
-        v.setflags(write=False)
-        return returned(self.model, "f_ext(t, q, v)", "wrenches", self.load(t, q, v), (len(self.model.bodies), 6))
+        return self.load(t, q, v)  # type: ignore[return-value]
 
 
 @lru_cache(maxsize=100)

@@ -25,7 +25,7 @@ from linkwork.model.constraints import Constraint
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 from linkwork.simulation.integrators import integrator_of
-from linkwork.simulation.plant import Answer, Plant
+from linkwork.simulation.plant import Plant
 
 if TYPE_CHECKING:
     from linkwork.dynamics.contact.law import Touching
@@ -47,6 +47,8 @@ class Step:
         law: (t, q, v, *parameters) -> tau.
         load: (t, q, v) -> external wrenches.
         cost: (t, q, v, tau, *parameters) -> number.
+        hold: after how many steps the law is evaluated, whose forces then act in between; 0 for every evaluation of the
+            accelerations.
         constraints: with their time constant (s), ``stabilisation``, and ``proximal`` damping.
         joints: those with stops or stiction.
         contacts: None for none.
@@ -60,6 +62,7 @@ class Step:
     law: CompiledFunction | None = None
     load: CompiledFunction | None = None
     cost: CompiledFunction | None = None
+    hold: int = 0
     constraints: tuple[Constraint, ...] = ()
     stabilisation: float = 0.0
     proximal: float = 0.0
@@ -73,6 +76,25 @@ class Step:
     def several(self) -> bool:
         """Whether a step evaluates the accelerations several times."""
         return self.integrator != "semi_implicit_euler"
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing acts but its parts."""
+        more = self.functions or self.constraints or self.joints or self.varied or self.several
+        return not more and self.contacts is None
+
+    @property
+    def wrenches(self) -> int:
+        """The number of wrenches in an answer."""
+        if self.touching is None:
+            return len(self.constraints)
+        return self.touching.points if self.contact_forces else 0
+
+    @property
+    def size_of_sums(self) -> int:
+        """The size of the state besides q and v."""
+        nv = self.model.nv
+        return 2 + (nv if self.contacts is not None else 0) + (nv + 1 if self.hold else 0)
 
     @property
     def implicit(self) -> bool:
@@ -126,7 +148,7 @@ class Step:
         constraints = [(type(one).__name__, one.kind(), one.placement.numbers()) for one in self.constraints]
         settings = (self.stabilisation, self.proximal) if constraints else ()
         contacts = () if self.contacts is None else (self.contacts.digest, self.rough, self.contact_forces)
-        return self.integrator, functions, constraints, settings, self.joints, contacts, self.varied
+        return self.integrator, functions, self.hold, constraints, settings, self.joints, contacts, self.varied
 
     def key(self, name: str, *more: object) -> str | None:
         """The key of code of this step; None if it is not known without tracing."""
@@ -138,7 +160,7 @@ class Step:
     # The text
 
     def plant(self, dt: Any, inputs: Mapping[str, Any], **options: Any) -> Plant:
-        """The mechanism with its forces in a step of length dt; ``inputs`` are parts of ``algorithms.step``, varied
+        """The mechanism with its forces in a step of length dt; ``inputs`` are ``STEP_PARTS``, varied
         parameters, and parameters of the law.
         """
         parts = {name: inputs[name] for name in STEP_PARTS if name in inputs}
@@ -172,36 +194,36 @@ class Step:
         q[at] = np.clip(q[at], lower, upper)
         return q
 
-    def answer(self, q: Any, v: Any, sums: Any, dt: Any, **inputs: Any) -> tuple[Any, Any, Any]:
-        """Accelerations over the step, the driving forces, and the wrenches of the constraints."""
-        answer = self._begun(q, v, sums, dt, inputs)[1]
-        return answer.a, answer.tau, answer.wrenches
-
     def advance(self, q: Any, v: Any, sums: Any, dt: Any, **inputs: Any) -> tuple[Any, Any, Any]:
         """The state after a step, in order: q, v, and ``sums``, which are the number of steps done, the cost so far,
-        and with contacts nv accelerations, where the search for their forces begins.
+        with contacts nv accelerations, where the search for their forces begins, and with a law that is held its forces
+        and for how many steps these have acted.
 
         ``inputs`` are all other arguments of a step, by name: its parts, the varied parameters, and the parameters of
         the law ("law_000", ...) and of the cost.
         """
-        plant, answer = self._begun(q, v, sums, dt, inputs)
-        t, total = sums[0] * dt, sums[1]
+        return self.observed(q, v, sums, dt, **inputs)[:3]
+
+    def observed(self, q: Any, v: Any, sums: Any, dt: Any, **inputs: Any) -> tuple[Any, ...]:
+        """``advance``; then accelerations over the step, the driving forces, and the wrenches of constraints or
+        contacts, all in the state at its beginning.
+        """
+        nv, t, total, source = self.model.nv, sums[0] * dt, sums[1], self.driving(inputs)
+        tau, more = source(0, t, q, v), []
+        if self.hold:
+            phase, tau = sums[-1], np.where(sums[-1] > 0.0, sums[-1 - nv : -1], tau)
+            more = [tau, np.stack([np.where(phase + 1.0 < self.hold, phase + 1.0, 0.0)])]
+        start = None if self.contacts is None else sums[2 : 2 + nv]
+        held = (lambda *_: tau) if self.hold else source
+        plant = self.plant(dt, inputs, source=held, load=self.load, start=start)
+        answer = plant.answer(t, q, v, tau)
         if self.cost is not None:
             total = total + self.cost(t, q, v, answer.tau, *numbered("cost", inputs))
         q, v = self.integrated(plant, t, q, v, answer.a, dt)
-        more = np.stack([sums[0] + 1.0, total])
-        return (
-            q,
-            v,
-            more if self.contacts is None else np.concatenate([more, answer.a if self.several else plant.start]),
-        )
-
-    def _begun(self, q: Any, v: Any, sums: Any, dt: Any, inputs: Mapping[str, Any]) -> tuple[Plant, Answer]:
-        """The plant of a step, and its answer in the state at the step's beginning."""
-        start = None if self.contacts is None else sums[2:]
-        plant = self.plant(dt, inputs, source=self.driving(inputs), start=start)
-        t = sums[0] * dt
-        return plant, plant.answer(t, q, v, plant.source(0, t, q, v))
+        sums = np.stack([sums[0] + 1.0, total])
+        if self.contacts is not None:
+            more = [answer.a if self.several else plant.start, *more]
+        return (q, v, np.concatenate([sums, *more]) if more else sums, *answer)
 
 
 def numbered(name: str, inputs: Mapping[str, Any]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,42 +27,33 @@ FRICTION_LAWS = ("stiction", "smoothed")
 
 
 def step_of(
-    model: Model,
-    dt: float,
-    *,
-    integrator: str,
-    friction_law: str,
-    friction: bool | ArrayLike,
-    torque: Any,
-    constraints: Any,
-    stabilisation: Any,
-    proximal: Any,
-    joint_limits: Any,
-    contacts: Any,
-    cost: Any = None,
-    load: Any = None,
-    contact_forces: bool = False,
+    model: Model, dt: float, given: Mapping[str, Any], load: Any = None, contact_forces: bool = False
 ) -> tuple[Step, bool | ArrayLike]:
-    """The step, without the parameters of the mechanism that are data; and the friction (..., nv) that is a part of it,
-    rather than a property of the joints or a row of the contact problem.
+    """The step that the arguments of a public function describe, ``given`` by name, without the parameters of the
+    mechanism that are data; and the friction (..., nv) that is a part of it, rather than a property of the joints or a
+    row of the contact problem.
     """
-    choice("friction_law", friction_law, FRICTION_LAWS)
-    stopped, smoothed = switch("joint_limits", joint_limits), friction_law == "smoothed"
+    friction, contacts, torque, cost = given["friction"], given["contacts"], given["torque"], given.get("cost")
+    choice("friction_law", given["friction_law"], FRICTION_LAWS)
+    stopped, smoothed = switch("joint_limits", given["joint_limits"]), given["friction_law"] == "smoothed"
     rough = contacts is not None and switch("friction", friction, " beside contacts, where it is the model's")
-    stuck = np.zeros(model.nv) if contacts is not None else _stiction(model, friction, smoothed, integrator)
+    stuck = np.zeros(model.nv)
+    if contacts is None:
+        stuck = _stiction(model, friction, smoothed, given["integrator"])
+    constraints, time_constant = given["constraints"], given["stabilisation"]
     step = Step(
         model,
-        integrator,
-        None if torque is None else as_law(model, "torque", torque, (model.nv,)),
-        load,
-        None if cost is None else as_law(model, "cost", cost, (), ("tau",)),
-        model.constraints if constraints is None else as_constraints(constraints),
-        10.0 * dt if stabilisation is None else positive("stabilisation", stabilisation),
-        not_negative("proximal", proximal),
-        _joints(model, stuck, stopped and contacts is None),
-        None if contacts is None else as_contacts(contacts),
-        rough,
-        contact_forces,
+        given["integrator"],
+        law=None if torque is None else as_law(model, "torque", torque, (model.nv,)),
+        load=load,
+        cost=None if cost is None else as_law(model, "cost", cost, (), ("tau",)),
+        constraints=model.constraints if constraints is None else as_constraints(constraints),
+        stabilisation=10.0 * dt if time_constant is None else positive("stabilisation", time_constant),
+        proximal=not_negative("proximal", given["proximal"]),
+        joints=_joints(model, stuck, stopped and contacts is None),
+        contacts=None if contacts is None else as_contacts(contacts),
+        rough=rough,
+        contact_forces=contact_forces,
     )
     step.touching  # noqa: B018  # raises an error for invalid contacts
     return step, friction if smoothed and contacts is None else False

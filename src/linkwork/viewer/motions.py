@@ -53,10 +53,10 @@ class Motion:
             return None
         first, last = self.span
         inside, place = np.unique(np.clip(times, first, last), return_inverse=True)
-        found = self.trajectory.resample(inside)
+        samples = self.trajectory.resample(inside)
         if len(inside) == len(times):
-            return found
-        return replace(found, **{name: getattr(found, name)[place.ravel()] for name in ARRAYS})
+            return samples
+        return replace(samples, **{name: getattr(samples, name)[place.ravel()] for name in ARRAYS})
 
 
 def motions_of(what: Any, called: str = "trajectory") -> list[Motion]:
@@ -94,8 +94,8 @@ def _rolled_out(rollout: Rollout) -> list[Motion]:
             f"them, as in [rollout.trajectory(0), rollout.trajectory(1)]"
         )
     motions = []
-    each = (states.reshape(count, *states.shape[-2:]) for states in (rollout.q, rollout.v))
-    for q, v in zip(*each, strict=True):
+    parts = (states.reshape(count, *states.shape[-2:]) for states in (rollout.q, rollout.v))
+    for q, v in zip(*parts, strict=True):
         still = np.zeros_like(v)
         states = Trajectory(model, rollout.t.copy(), q.copy(), v.copy(), still, still, np.zeros((len(v), 0, 6)))
         motions.append(Motion(model, states.q[0], states))

@@ -22,7 +22,6 @@ from linkwork.engine.emit import kernel
 from linkwork.engine.emit.call_frame import Interface, Words
 from linkwork.engine.emit.calling import exported
 from linkwork.engine.emit.packing import compile_time_integers
-from linkwork.engine.emit.time_loop import time_loop
 from linkwork.engine.ir.layout import WIDTHS, laid_out
 from linkwork.engine.ir.lists import pack_lists
 from linkwork.engine.ir.program import Program
@@ -100,7 +99,7 @@ class Loops(ABC):
         """The module for so many lanes."""
         program, widths = self.laid_out
         more = compile_time_integers([widths[name] for name in WIDTHS])
-        more += time_loop(self.interface, lanes) if self.task.over_time else exported(self.interface)
+        more += exported(self.interface)
         program = pack_lists(program) if lanes == 1 and optimisations.on("lists") else program
         return kernel.module(program, self.interface, lanes, more, self.zeroed)
 
@@ -209,7 +208,7 @@ class Looped(Compiled):
 
     def symbols(self, lanes: int) -> list[str]:
         helping = ["help"] if self.team is not None and lanes == 1 else []
-        return [self.entry_point, "integer", *helping, *([] if self.task.over_time else ["tile"])]
+        return [self.entry_point, "integer", *helping, "tile"]
 
     def text(self, lanes: int) -> str:
         return self.loops.text(lanes)

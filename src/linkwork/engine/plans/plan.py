@@ -170,6 +170,11 @@ class Compiled(Plan):
     def is_kept(self) -> bool:
         return loader.is_kept(self.key(self.lanes))
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether its code is in memory."""
+        return bool(self._codes)
+
     def code(self, lanes: int) -> tuple[jit.Code, Callable[[int], int]]:
         """The code for a number of lanes, and its main function."""
         found = self._codes.get(lanes)

@@ -59,7 +59,7 @@ def plan_for(task: Task, form: str = "auto", cpu: tuple[str, str] | None = None,
             return _looped(task, cpu, lanes)
         if form != "auto" or "rolled" not in task.algorithm.forms:
             return StraightLine(task, Specialised(task), cpu, lanes)
-        loops = None if task.over_time or task.algorithm.split else partial(_looped, task, cpu, lanes)
+        loops = None if task.algorithm.split else partial(_looped, task, cpu, lanes)
         source = Specialised(task)
         plan = StraightLine(task, source, cpu, lanes, loops)
         if plan.is_kept or source.fits(most("straight_alone")):
@@ -70,7 +70,9 @@ def plan_for(task: Task, form: str = "auto", cpu: tuple[str, str] | None = None,
 def plan_for_trace(
     task: TracedTask, what: str, form: str = "auto", cpu: tuple[str, str] | None = None, lanes: int | None = None
 ) -> Plan:
-    """The plan of a traced program; a warning names ``what`` if it is too long for machine code."""
+    """The plan of a traced program; a warning names ``what``, if that is not empty and it is too long for machine
+    code.
+    """
     if form == "interpreted":
         return _evaluated(task)
     callees = _callees(task, cpu, lanes)
@@ -79,11 +81,25 @@ def plan_for_trace(
         instructions = plan.excess
         if not instructions:
             return plan
-    warn_caller(
-        f"{what} has {instructions:,} instructions, more than the {most('traced'):,} up to which machine "
-        f"code is made; it runs by the interpreter, slowly. Use smaller matrices, fewer bodies, points or iterations"
-    )
+    if what:
+        warn_caller(
+            f"{what} has {instructions:,} instructions, more than the {most('traced'):,} up to which machine code is "
+            f"made; it runs by the interpreter, slowly. Use smaller matrices, fewer bodies, points or iterations"
+        )
     return _evaluated(task)
+
+
+def for_steps(plan: Plan, steps: int) -> Plan:
+    """The plan of a step that is repeated so many times; the interpreter, which has the same bits, while that takes
+    less time for all steps so far than compilation.
+    """
+    task = plan.task
+    if not (isinstance(plan, StraightLine) and isinstance(task, TracedTask)) or plan.source.callees:
+        return plan
+    if plan.is_ready or plan.is_kept:
+        return plan
+    task.interpreted += steps * len(task.program.operations)
+    return _evaluated(task) if within("interpreted", task.interpreted) else plan
 
 
 def _evaluated(task: TracedTask) -> Interpreted:

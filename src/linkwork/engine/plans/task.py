@@ -22,8 +22,8 @@ class Signature:
     """The shapes of one state's arguments and results, and their cost.
 
     ``arguments`` and ``results`` have how many numbers one state has in each; ``over_time`` says that this is a step,
-    whose first arguments are its results, and that code repeats it; ``seconds`` is roughly what one state takes on one
-    lane: enough to decide whether a thread pays off.
+    whose first arguments are its first results, and that code repeats it; ``seconds`` is roughly what one state takes
+    on one lane: enough to decide whether a thread pays off.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Signature:
 class Task(Signature):
     """An algorithm for a model, some arguments left out, and frames that offsets may move.
 
-    With ``over_time`` it is a step, of ``stepping``. With ``derivatives``, each "forward" or "backward", there are more
+    With ``derivatives``, each "forward" or "backward", there are more
     arguments and results: tangents of the arguments and changes of the results, or weights of the results and gradients
     for the arguments. With ``rotors`` the rotor inertias of all joints are the last argument, not the model's. ``kept``
     are those of six rows for each frame that results have; all of them if None.
@@ -60,7 +60,6 @@ class Task(Signature):
         absent: tuple[str, ...] = (),
         frames: Sequence[Frame] = (),
         offsets: bool = False,
-        over_time: bool = False,
         derivatives: tuple[str, ...] = (),
         kept: tuple[int, ...] | None = None,
         rotors: bool = False,
@@ -77,7 +76,7 @@ class Task(Signature):
         for way in derivatives:
             given, found = (argument_shapes, shapes) if way == "forward" else (shapes, argument_shapes)
             argument_shapes, shapes, seconds = [*argument_shapes, *given], [*shapes, *found], 3.0 * seconds
-        super().__init__(argument_shapes, shapes, seconds, over_time)
+        super().__init__(argument_shapes, shapes, seconds)
 
     @property
     def name(self) -> tuple[object, ...]:
@@ -86,7 +85,7 @@ class Task(Signature):
 
     @property
     def most(self) -> tuple[tuple[int, float], ...]:
-        if not self.algorithm.quadratic or self.over_time or self.derivatives:
+        if not self.algorithm.quadratic or self.derivatives:
             return ()
         names = [name for name, _ in self.algorithm.arguments if name not in self.absent]
         return ((names.index("v"), FAST),)
@@ -94,7 +93,7 @@ class Task(Signature):
     @property
     def whole(self) -> Task:
         """The same with all rows."""
-        return Task(self.algorithm, self.model, self.absent, self.frames, self.offsets, self.over_time)
+        return Task(self.algorithm, self.model, self.absent, self.frames, self.offsets)
 
     def places(self) -> list[list[int]]:
         """Which numbers of each result of the whole are those of a result."""

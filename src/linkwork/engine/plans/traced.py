@@ -39,6 +39,7 @@ class TracedTask(Signature):
         seconds: what one state takes on one lane, roughly; by the program's length if left out.
         over_time: whether it is a step, which code repeats.
         recorded: how many arrays of such a step's state are recorded, the first ones; all if left out.
+        observed: how many of its results are no state, but observations of the state in which it begins, the last ones.
         often: numbers of arguments, by array and place, that are often these: where all those of the first arrays are
             in all states of a tile, they are folded into the code that runs.
         branches: makes the program for a mechanism with isomorphic branches, with the same instructions for these, all
@@ -54,10 +55,12 @@ class TracedTask(Signature):
         seconds: float | None = None,
         over_time: bool = False,
         recorded: int | None = None,
+        observed: int = 0,
         often: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
         branches: Callable[[], Program] | None = None,
     ) -> None:
-        self._trace, self._identity, self.recorded, self.often = trace, identity, recorded, often
+        self._trace, self._identity, self.often = trace, identity, often
+        self.recorded, self.observed, self.interpreted = recorded, observed, 0
         self.branches = branches
         if seconds is None:
             seconds = _SECONDS * max(100, len(self.program.operations))
@@ -88,7 +91,9 @@ class Traced(Source):
     def __init__(self, task: TracedTask, callees: Mapping[Callee, Compiled] = MappingProxyType({})) -> None:
         self.task, self.callees = task, dict(callees)
         called = tuple(plan.called(callee) for callee, plan in self.callees.items())
-        self.interface = Interface(tuple(task.arguments), tuple(task.results), recorded=task.recorded, called=called)
+        self.interface = Interface(
+            tuple(task.arguments), tuple(task.results), recorded=task.recorded, observed=task.observed, called=called
+        )
 
     @cached_property
     def program(self) -> Program:

@@ -25,7 +25,6 @@ from linkwork.errors import ArgumentError, LinkworkError, TracingError
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.kernel_chain import chain_of, is_a_chain
 from linkwork.simulation.rollouts.recall import NOTHING, Code
-from linkwork.simulation.rollouts.steps import plain
 from linkwork.simulation.rollouts.tangent_steps import along, by_tangents
 from linkwork.unsolved import unsolved
 
@@ -38,7 +37,7 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
     code that serves such steps, if there is any.
     """
     step = job.step
-    if plain(step):
+    if step.plain:
         return _by_loops(job, into)
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
     small = within("derived_whole" if step.constraints else "linearised_whole", job.model.nv)

@@ -11,7 +11,6 @@ import numpy as np
 
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.constrained import constrained_dynamics
-from linkwork.dynamics.diagnosis import diagnose
 from linkwork.errors import LinkworkError, LinkworkWarning, SingularError
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.rollouts.jobs import Job
@@ -92,4 +91,4 @@ def reason_of(job: Job) -> str:
                 f"the proximal iteration of the constraints does not end, since some are nearly redundant; pass a "
                 f"smaller proximal than {step.proximal:g}, or leave out what is redundant"
             )
-    return str(diagnose(job.algorithm, job.model, job.first_state(), ())).removeprefix(f"{job.algorithm.name}: ")
+    return str(job.diagnosis()).removeprefix("articulated_body: ")

@@ -26,7 +26,7 @@ from linkwork.engine.trace.specialise import specialise
 from linkwork.errors import ArgumentError
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
-from linkwork.simulation.rollouts.steps import size_of_sums
+from linkwork.simulation.rollouts.steps import state_of
 from linkwork.simulation.step import Step
 from linkwork.spatial import absolute, where_less
 
@@ -119,7 +119,7 @@ class _Backward:
     def __call__(self, now: int, q: Array, v: Array, adjoint: Sequence[Array]) -> tuple[list[Array], Sequence[Array]]:
         """The adjoint before step ``now`` from that after it, and the gradients of the step's arguments."""
         job, n = self.job, len(self.job)
-        sums = np.zeros((n, size_of_sums(job.step)))
+        sums = np.zeros((n, job.step.size_of_sums))
         sums[:, 0] = now
         given = [_row(job.parts[name], now).reshape((-1, *shape)) for name, shape in self.shapes.items()]
         rows = [array if len(array) == n else array.reshape(array.shape[1:]) for array in given]
@@ -183,8 +183,7 @@ def _backward(job: Job) -> CompiledFunction:
 
 
 def _made_backward(model: Model, step: Step, shapes: Mapping[str, Shape]) -> CompiledFunction:
-    state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (size_of_sums(step),)}
-    arguments = {**state, **shapes}
+    arguments = {**state_of(step), **shapes}
     program, _, _ = trace("step", step.advance, arguments)
 
     def in_tangent_space(q: list[Any], gradient: list[Any]) -> Any:

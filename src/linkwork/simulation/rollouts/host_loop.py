@@ -43,6 +43,7 @@ class HostLoop:
         """
         job, status = self.job, 0
         state = job.begin(into)
+        into[-1][...] = 0.0  # the cost
         ends: list[tuple[Array, int]] = []
         for first in range(0, job.steps if len(job) else 0, self.hold):
             steps = min(self.hold, job.steps - first)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms import step_forces, stepping
 from linkwork.arguments import finite_array, is_integer
 from linkwork.dynamics.arguments import Array
-from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, shown
 from linkwork.late import LateFunction
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.steps import answer_plan, plain, size_of_sums
+from linkwork.simulation.rollouts.steps import observations_of, step_plan
 
 if TYPE_CHECKING:
     from linkwork.simulation.rollouts.gradients import Gradients
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 as_weights = LateFunction("linkwork.simulation.rollouts.gradients:as_weights")
 made_trajectory = LateFunction("linkwork.simulation.trajectory:Trajectory")
 pulled_back = LateFunction("linkwork.simulation.rollouts.gradients:pulled_back")
-interpret = LateFunction("linkwork.engine.trace.interpreter:interpret")
 
 
 class _States(NamedTuple):
@@ -160,7 +157,7 @@ class Rollout(_States):
 
 def _answers(job: Job, trajectory: int, q: Array, v: Array, held: Array | None) -> tuple[Array, Array, Array]:
     """Accelerations, driving forces and constraint wrenches in recorded states of a trajectory."""
-    model, states = job.model, len(q)
+    states = len(q)
     if held is not None:
         job = replace(job, parts={**job.parts, "tau": held[None]})
     steps = np.minimum(np.arange(states) * job.every, job.steps)
@@ -170,19 +167,10 @@ def _answers(job: Job, trajectory: int, q: Array, v: Array, held: Array | None) 
         rows[name] = np.ascontiguousarray(one[np.minimum(steps, len(one) - 1)]) if len(one) else np.zeros((states, 0))
     if held is not None:
         rows["tau"] = held
-    if not plain(job.step):
-        sums = np.zeros((states, size_of_sums(job.step)))
-        sums[:, 0] = steps
-        shapes = job.all_shapes
-        plan = answer_plan(job.step, shapes)
-        found, _ = plan.run([q, v, sums, *(rows[name] for name in shapes)], states)
-        a, tau, wrenches = found
-        return a, tau, wrenches.reshape(states, -1, 6)
-
-    def interpreted(algorithm: Any) -> list[Array]:
-        spaces = algorithm.arguments[2:]
-        values = [rows[name].reshape((states, *SPACES[space].shape(model, 0))) for name, space in spaces]
-        return interpret(algorithm, model, [q, v, *values], (states,))
-
-    end, tau = interpreted(stepping(rows))[1], interpreted(step_forces(rows))[2]
-    return (end - v) / rows["dt"], tau, np.zeros((states, 0, 6))
+    sums = np.zeros((states, job.step.size_of_sums))
+    sums[:, 0] = steps
+    shapes = job.all_shapes
+    plan = step_plan(job.step, shapes, "interpreted", True)
+    found, _ = plan.run([q, v, sums, *(rows[name] for name in shapes)], states)
+    a, tau, wrenches = found[-len(observations_of(job.step)) :]
+    return a, tau, wrenches.reshape(states, -1, 6)

@@ -189,6 +189,7 @@ def rollout(
         >>> int(tried.cost.argmin())
         1
     """
+    given = locals()  # all arguments by name
     check_model(model)
     check_not_traced("lw.rollout", q, v, tau, q_target, v_target)
     choice("diverged", diverged, ("raise", "nan"))
@@ -197,14 +198,7 @@ def rollout(
     size = None if chunk is None else integer("chunk", chunk, 1)
     held = integer("hold", hold, 1)
     _check_policy(policy, held, torque, executor)
-    request = repeated_request(
-        model, q, v, tau, dt=length, steps=steps, every=every, q_target=q_target, kp=kp, v_target=v_target, kd=kd,
-        damping=damping, friction=friction, springs=springs, effort_limits=effort_limits, torque=torque,
-        parameters=parameters, cost=cost, cost_parameters=cost_parameters, constraints=constraints,
-        stabilisation=stabilisation, proximal=proximal, f_ext=f_ext, joint_limits=joint_limits, contacts=contacts,
-        integrator=integrator, friction_law=friction_law,
-        data={"inertias": inertias, "armature": armature, "placements": placements}, driven=policy is not None,
-    )  # fmt: skip
+    request = repeated_request(model, given, length, steps, every, policy is not None)
     job, batch, keeps = request.job, request.batch, every > 0
     _check_start(job)
     reused = None if out is None else _reused(job, batch, out, keeps)

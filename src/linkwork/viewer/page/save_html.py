@@ -111,7 +111,7 @@ def save_html(
         ground = finite("ground", ground)
     azimuth, elevation = several("view must be azimuth and elevation (degrees), which", view, 2)
     apart = None if spacing is None else finite("spacing", spacing)
-    named = motions[0].model.name if title is None else text("title", title)
+    heading = motions[0].model.name if title is None else text("title", title)
     long = None if metres_per_newton is None else positive("metres_per_newton", metres_per_newton)
     page = _Page(motions, rate, switch("joints", joints), boxes, checked_shapes(shapes), checked_roots(roots))
     acting = forces_of(motions, [looks.skeleton for looks in page.looks], constraints, contacts, f_ext)
@@ -122,7 +122,7 @@ def save_html(
         page.add(index, trails, frames)
         page.arrows(index, forces, [kind for kind in forces.kinds if kind in drawn], long)
     scene = page.scene(apart, (azimuth, elevation), ground)
-    write_text(to, _written(named, scene, page.numbers.text()))
+    write_text(to, _written(heading, scene, page.numbers.text()))
     return to
 
 
@@ -133,13 +133,13 @@ class _Page:
         self, motions: list[Motion], rate: float, joints: bool, boxes: Boxes | None, shapes: str, roots: list[str]
     ) -> None:
         self.motions, self.numbers, self._shapes = motions, Numbers(), shapes
-        known: dict[int, Looks] = {}  # several motions of one model look the same
+        by_model: dict[int, Looks] = {}  # several motions of one model look the same
         for motion in motions:
-            if id(motion.model) not in known:
+            if id(motion.model) not in by_model:
                 sizes = sizes_of(motion.model, boxes)
-                known[id(motion.model)] = Looks(motion.model, sizes, joints, roots, _MOST_TRIANGLES)
-        self.looks = [known[id(motion.model)] for motion in motions]
-        self._pieces = {id(looks): looks.pieces(shapes) for looks in known.values()}
+                by_model[id(motion.model)] = Looks(motion.model, sizes, joints, roots, _MOST_TRIANGLES)
+        self.looks = [by_model[id(motion.model)] for motion in motions]
+        self._pieces = {id(looks): looks.pieces(shapes) for looks in by_model.values()}
         self.start = min(motion.span[0] for motion in motions)
         end = max(motion.span[1] for motion in motions)
         count = int(np.ceil((end - self.start) * rate - 1e-9)) + 1 if end > self.start else 1
@@ -210,8 +210,8 @@ class _Page:
             places, vectors = forces.at(kind, motion.at(self.times), states)
             with np.errstate(over="ignore"):
                 ways = np.clip(long * vectors, -1e3 * length, 1e3 * length)  # beyond anything visible
-            seen = (np.linalg.norm(ways, axis=-1) > 0.01 * length).any(axis=0)
-            places, ways = (np.broadcast_to(each, places.shape)[:, seen] for each in (places, ways))
+            visible = (np.linalg.norm(ways, axis=-1) > 0.01 * length).any(axis=0)
+            places, ways = (np.broadcast_to(array, places.shape)[:, visible] for array in (places, ways))
             if not places.size:
                 continue
             size = np.linalg.norm(ways, axis=-1, keepdims=True)
