@@ -99,11 +99,11 @@ def test_code_goes_the_same_way_to_the_bit(way: str, integrator: str, monkeypatc
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
 
 
-@costs(interpreted=100_000)
+@costs(interpreted=50_000)
 def test_short_runs_get_code_when_there_have_been_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until then they are interpreted, with the same bits."""
     monkeypatch.setenv("LINKWORK_CACHE_DIR", "")
-    model, asked = arm.__wrapped__(0.0, -7.0), list[bool]()
+    model, asked = lw.mechanisms.serial_chain(3, link_length=0.37), list[bool]()
     go = loop.run_over_time
 
     def watched(plan: Any, *rest: Any) -> int:
@@ -111,7 +111,7 @@ def test_short_runs_get_code_when_there_have_been_enough(monkeypatch: pytest.Mon
         return go(plan, *rest)
 
     monkeypatch.setattr(loop, "run_over_time", watched)
-    paths = [run(model, duration=0.1, damping=0.3) for _ in range(6)]
+    paths = [run(model, v=np.ones(3), duration=0.1) for _ in range(6)]
     assert asked[0] and not asked[-1] and asked == sorted(asked, reverse=True)
     for name in ARRAYS:
         assert all(np.array_equal(getattr(path, name), getattr(paths[0], name)) for path in paths), name

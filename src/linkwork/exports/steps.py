@@ -17,7 +17,6 @@ from linkwork.exports.named import samples_in, traced
 from linkwork.exports.unit import Part, Unit
 from linkwork.model.model import Model
 from linkwork.simulation.rollouts.request import request_of
-from linkwork.simulation.rollouts.steps import size_of_sums
 
 _OPTIONS: Mapping[str, Any] = {
     "torque": None, "parameters": None, "cost": None, "cost_parameters": None, "constraints": None,
@@ -52,10 +51,8 @@ def step_unit(name: str, model: Model, options: Mapping[str, Any]) -> Unit:
     if "q_target" in zeros:
         zeros["q_target"] = neutral(model)[None]
     others = {key: zeros.get(key) for key in ("q_target", "v_target", "f_ext")}
-    request = request_of(
-        model, neutral(model), np.zeros(model.nv), zeros.get("tau"), dt=dt, steps=1, every=1, data={}, driven=False,
-        **others, **chosen,
-    )  # fmt: skip
+    state = {"q": neutral(model), "v": np.zeros(model.nv), "tau": zeros.get("tau")}
+    request = request_of(model, {**state, **others, **chosen}, dt, 1, 1)
     step, job = request.job.step, request.job
     fixed = {key: job.parts[key][0, 0].reshape(shape) for key, shape in job.all_shapes.items() if key not in arrays}
 
@@ -63,7 +60,7 @@ def step_unit(name: str, model: Model, options: Mapping[str, Any]) -> Unit:
         named = {key: value for key, value in (fixed | given).items() if key in job.all_shapes and key != "dt"}
         return step.advance(q, v, progress, dt, **named)
 
-    size = size_of_sums(step)
+    size = step.size_of_sums
     shapes = {"q": (model.nq,), "v": (model.nv,), "progress": (size,), **arrays}
     about = "steps done, cost so far" + (", accelerations where the search for contact forces begins" * (size > 2))
     parts = [

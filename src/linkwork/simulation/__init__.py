@@ -13,9 +13,8 @@
     penetrations                shapes that overlap at the start
     integrators, tangent        on the configuration manifold, and near one of its points
     step                        all of these: one step, as a value and a text
-    simulate, scene, run        one motion: its arguments; what its code depends on; its loop
-    machine, stages             the loop in machine code; around a Python function
-    record, watching            what is recorded, and who watches
+    simulate, run               one motion: its arguments; its loop, around Python functions
+    watching                    who watches
     trajectory, tables, files   the result, as tables and on disk
     blow_up, off_constraints    explanations: divergence; a start that violates constraints
     rollouts                    many motions

@@ -8,9 +8,10 @@ methods, texts that are too long, and the step that has no finite result, which 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,17 +21,18 @@ from linkwork.dynamics.arguments import Array
 from linkwork.engine.plans import Plan, for_steps
 from linkwork.engine.plans.plan import Compiled
 from linkwork.engine.rollout import records, run_over_time, step_by_step
-from linkwork.errors import TracingError
+from linkwork.errors import LinkworkError, TracingError
 from linkwork.progress import Bar
 from linkwork.simulation.arguments import allocated
 from linkwork.simulation.integrators import Integrator
 from linkwork.simulation.plant import Plant
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.steps import observations_of
+from linkwork.simulation.rollouts.steps import observations_of, points_of, state_of
 from linkwork.simulation.torques import Hold, Told
 from linkwork.simulation.trajectory import Trajectory
 from linkwork.simulation.watching import ViewerLoads
 
+Arrays = Sequence[Array]
 _SPAN = 0.05
 """Seconds of work after which control returns to Python, for the progress bar."""
 _AT_ONCE = 32
@@ -64,13 +66,12 @@ class Run:
         """``plant`` and ``integrator`` do steps in Python. Of the states that the job records the trajectory has one in
         so many, and wrenches or not: these are ``kept``.
         """
-        self.parts, own, model = job.parts, dict(job.parts), job.model
-        if functions.torque is not None:
-            own["tau"] = np.zeros((1, 1, model.nv))
-        if functions.load is not None:
-            own["f_ext"] = np.zeros((1, 1, 6 * len(model.bodies)))
-        self.job, self.plant, self.integrator = replace(job, parts=own), plant, integrator
-        self.functions, self.bar, self.kept, self.dt = functions, bar, kept, float(own["dt"][0, 0, 0])
+        told = (("torque", functions.torque), ("load", functions.load))
+        step = replace(job.step, told=tuple(name for name, function in told if function is not None))
+        said, model = {name: np.zeros((1, 1, prod(shape))) for name, shape in step.told_shapes.items()}, job.model
+        self.job = replace(job, step=step, parts=job.parts | said, shapes=job.shapes | step.told_shapes)
+        self.plant, self.integrator, self.functions = plant, integrator, functions
+        self.bar, self.kept, self.dt = bar, kept, float(job.parts["dt"][0, 0, 0])
         rows = records(job.steps, job.every)
         shapes = [(rows, *size) for size in ((model.nq,), (model.nv,), *observations_of(job.step))]
         self.arrays = allocated(f"{rows:,} states of {model.name!r}", shapes, job.every)
@@ -103,15 +104,9 @@ class Run:
         else:
             self._drive(plan)
 
-    def _has_code(self) -> bool:
-        """Whether functions act for the whole step, and code has the method and the integrator."""
-        torque, hold, load, _ = self.functions
-        whole = not self.job.step.several or (load is None and (torque is None or hold > 0))
-        return whole and self.plant.method == "articulated_body" and self.job.step.integrator != "adaptive"
-
     def _plan(self) -> Plan | None:
         """The plan of the step; None if only Python can do it, or explain why it cannot be done."""
-        if not self._has_code():
+        if self.plant.method != "articulated_body" or self.job.step.integrator == "adaptive":
             return None
         try:
             plan = self.job.step_plan
@@ -152,18 +147,18 @@ class Run:
                 return self._in_python(before[0][0], before[1][0])
 
     def _drive(self, plan: Plan) -> None:
-        """Step by step, with what Python functions say at the beginning of each."""
+        """Step by step, with what Python functions say in each evaluation."""
         job, watched, say, bar = self.job, self.functions.watched, self._saying(), self.bar
         dt, every = self.dt, job.every
         state, seen = job.begin(self.into), [each.view() for each in self.arrays[:2]]
         for array in seen:
             array.setflags(write=False)
-        step = step_by_step(plan, state, job.inputs, self.into, job.every, job.steps)
+        step, later = step_by_step(plan, state, job.inputs, self.into, every, job.steps), self._later(state, say)
         for k in range(job.steps + 1):
-            q, v = (seen[0][k], seen[1][k]) if job.every == 1 else map(_read_only, (state[0][0], state[1][0]))
+            q, v = (seen[0][k], seen[1][k]) if every == 1 else map(_read_only, (state[0][0], state[1][0]))
             self.k, self.v = k, v
-            said = say(k, k * dt, q, v)
-            if step(k) and not self._ends(k):
+            said = say(0, k, k * dt, q, v)
+            if (later is not None and k < job.steps and not later(k)) or (step(k) and not self._ends(k)):
                 return self._in_python(q, v, said)
             self.count = k // every + 1
             if watched is not None:
@@ -172,33 +167,54 @@ class Run:
                 bar(k)
         self.count = len(self.arrays[0])
 
-    def _saying(self) -> Callable[[int, float, Array, Array], Array | None]:
-        """A function that puts what functions say about a step and a state where code reads it; it returns the driving
-        forces of the torque function. It takes arrays that are read-only.
+    def _saying(self) -> Callable[[int, int, float, Array, Array], Array | None]:
+        """A function of the number of an evaluation, of the step, of time and of a state whose arrays are read-only,
+        which puts what functions say there where code reads it; it returns the driving forces of the torque function.
         """
-        torque, hold, load, _ = self.functions
-        parts, nothing = self.job.parts, np.zeros((1, 0))
-        tau = parts["tau"][0, 0] if torque is not None else nothing[0]
-        forces = parts["f_ext"][0, 0].reshape(-1, 6) if load is not None else nothing
-        rows = self.parts["tau"][0] if "tau" in self.parts else None
-        ask, source = (torque.ask if torque is not None else None), Hold(torque, hold)
+        (torque, hold, load, _), job = self.functions, self.job
+        told = {name: job.parts[name][0, 0].reshape(shape) for name, shape in job.step.told_shapes.items()}
+        tau, forces = (told.get(name, np.zeros((1, 0))) for name in ("told_torque", "told_load"))
+        ask, source = (None if torque is None else torque.ask), Hold(torque, hold)
         if torque is not None:
-            self.plant.tau = tau
+            self.plant.tau = tau[0]
 
-        def say(k: int, t: float, q: Array, v: Array) -> Array | None:
+        def say(n: int, k: int, t: float, q: Array, v: Array) -> Array | None:
             if load is not None:
-                forces[...] = load(t, q, v)
+                forces[n:] = load(t, q, v)
             if ask is None:
                 return None
-            said: Array | None = source(k, t, q, v) if hold else ask(t, q, v)
-            tau[...] = said if rows is None else rows[min(k, len(rows) - 1)] + said
+            said = source(k, t, q, v) if hold else ask(t, q, v)
+            tau[n:] = said  # in later evaluations, too, until that is known
             return said
 
         return say
 
+    def _later(self, state: Arrays, say: Callable[..., object]) -> Callable[[int], bool] | None:
+        """A function that has all said about the later evaluations of a step, each in the state that follows from what
+        was said before, and returns whether it could; None if the first evaluation says it all.
+        """
+        (torque, hold, load, _), job = self.functions, self.job
+        if not job.step.several or (load is None and (torque is None or hold)):
+            return None
+        shapes = state_of(job.step) | job.all_shapes
+        rows = [array[0] for array in state] + [array[0, 0] for array in job.inputs]
+        values = [array.reshape(shape) for array, shape in zip(rows, shapes.values(), strict=True)]
+        points = points_of(job.step, shapes)
+
+        def later(k: int) -> bool:
+            for n, part in enumerate((0.5, 0.5, 1.0), 1):
+                try:
+                    found = points.quick(None, *values) or points.attempt(values)[0]
+                    say(n, k, k * self.dt + part * self.dt, *map(_read_only, found[2 * n - 2 : 2 * n]))
+                except LinkworkError:  # Python says it again, in a state that is recorded
+                    return False
+            return True
+
+        return later
+
     def _in_python(self, q: Array, v: Array, said: Array | None = None) -> None:
         """From a state on in Python, where ``said`` are the driving forces of the function, if it has been called."""
-        job, plant, names = self.job, self.plant, [name for name in STEP_PARTS if name in self.parts]
+        job, plant, names = self.job, self.plant, [name for name in STEP_PARTS if name in self.job.parts]
         if said is not None and isinstance(plant.source, Hold):
             plant.source.keep(self.k, said)
         for k in range(self.k, job.steps + 1):
@@ -220,7 +236,7 @@ class Run:
 
     def _part(self, name: str, k: int) -> Array:
         """A part of step k."""
-        rows = self.parts[name][0]
+        rows = self.job.parts[name][0]
         row = rows[min(k, len(rows) - 1)]
         return row.reshape(-1, 6) if name == "f_ext" else row
 

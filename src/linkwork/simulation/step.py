@@ -47,6 +47,7 @@ class Step:
         law: (t, q, v, *parameters) -> tau.
         load: (t, q, v) -> external wrenches.
         cost: (t, q, v, tau, *parameters) -> number.
+        told: what Python functions say in the evaluations of a step, which are inputs then: "torque", "load".
         hold: after how many steps the law is evaluated, whose forces then act in between; 0 for every evaluation of the
             accelerations.
         constraints: with their time constant (s), ``stabilisation``, and ``proximal`` damping.
@@ -71,6 +72,7 @@ class Step:
     rough: bool = False
     contact_forces: bool = False
     varied: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
 
     @property
     def several(self) -> bool:
@@ -95,6 +97,12 @@ class Step:
         """The size of the state besides q and v."""
         nv = self.model.nv
         return 2 + (nv if self.contacts is not None else 0) + (nv + 1 if self.hold else 0)
+
+    @property
+    def told_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The inputs for what Python functions say: a row for each evaluation."""
+        rows, sizes = 4 if self.several else 1, {"torque": (self.model.nv,), "load": (len(self.model.bodies), 6)}
+        return {f"told_{name}": (rows, *sizes[name]) for name in self.told}
 
     @property
     def implicit(self) -> bool:
@@ -148,7 +156,8 @@ class Step:
         constraints = [(type(one).__name__, one.kind(), one.placement.numbers()) for one in self.constraints]
         settings = (self.stabilisation, self.proximal) if constraints else ()
         contacts = () if self.contacts is None else (self.contacts.digest, self.rough, self.contact_forces)
-        return self.integrator, functions, self.hold, constraints, settings, self.joints, contacts, self.varied
+        python = self.told, self.hold
+        return self.integrator, functions, python, constraints, settings, self.joints, contacts, self.varied
 
     def key(self, name: str, *more: object) -> str | None:
         """The key of code of this step; None if it is not known without tracing."""
@@ -208,14 +217,35 @@ class Step:
         """``advance``; then accelerations over the step, the driving forces, and the wrenches of constraints or
         contacts, all in the state at its beginning.
         """
-        nv, t, total, source = self.model.nv, sums[0] * dt, sums[1], self.driving(inputs)
+        return self._evaluated(q, v, sums, dt, inputs)[0]
+
+    def points(self, q: Any, v: Any, sums: Any, dt: Any, **inputs: Any) -> tuple[Any, ...]:
+        """The states, q and v of each, in which a step evaluates the accelerations after its first evaluation."""
+        points = self._evaluated(q, v, sums, dt, inputs)[1]
+        return tuple(each for point in points[1:] for each in point)
+
+    def _evaluated(
+        self, q: Any, v: Any, sums: Any, dt: Any, inputs: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], list[tuple[Any, Any]]]:
+        """What is observed, and the states in which the source of driving forces was evaluated."""
+        nv, t, total, points = self.model.nv, sums[0] * dt, sums[1], list[tuple[Any, Any]]()
+        law = self.driving(inputs)
+
+        def source(count: Any, t: Any, q: Any, v: Any) -> Any:
+            points.append((q, v))
+            return inputs["told_torque"][len(points) - 1] if "torque" in self.told else law(count, t, q, v)
+
+        def load(t: Any, q: Any, v: Any) -> Any:
+            return inputs["told_load"][len(points) - 1]
+
         tau, more = source(0, t, q, v), []
         if self.hold:
             phase, tau = sums[-1], np.where(sums[-1] > 0.0, sums[-1 - nv : -1], tau)
             more = [tau, np.stack([np.where(phase + 1.0 < self.hold, phase + 1.0, 0.0)])]
         start = None if self.contacts is None else sums[2 : 2 + nv]
-        held = (lambda *_: tau) if self.hold else source
-        plant = self.plant(dt, inputs, source=held, load=self.load, start=start)
+        plant = self.plant(dt, inputs, source=source, load=load if "load" in self.told else self.load, start=start)
+        if self.hold:
+            plant.source = lambda *_: tau
         answer = plant.answer(t, q, v, tau)
         if self.cost is not None:
             total = total + self.cost(t, q, v, answer.tau, *numbered("cost", inputs))
@@ -223,7 +253,7 @@ class Step:
         sums = np.stack([sums[0] + 1.0, total])
         if self.contacts is not None:
             more = [answer.a if self.several else plant.start, *more]
-        return (q, v, np.concatenate([sums, *more]) if more else sums, *answer)
+        return (q, v, np.concatenate([sums, *more]) if more else sums, *answer), points
 
 
 def numbered(name: str, inputs: Mapping[str, Any]) -> list[Any]:

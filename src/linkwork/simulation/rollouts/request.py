@@ -68,7 +68,7 @@ def request_of(
     """
     choice("integrator", given["integrator"], INTEGRATORS[:2])
     step, friction = step_of(model, dt, given)
-    present = {name: given[name] for name in _DATA if given[name] is not None}
+    present = {name: given[name] for name in _DATA if given.get(name) is not None}
     varied = as_parameters(model, present) if present else {}
     if varied:
         step = replace(step, varied=tuple(varied))

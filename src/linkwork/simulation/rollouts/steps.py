@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import Plan, TracedTask, plan_for_trace
@@ -54,3 +55,18 @@ def step_plan(step: Step, shapes: Mapping[str, Shape], form: str, observed: bool
             plans.clear()
         plans[place] = plan
     return plan
+
+
+def points_of(step: Step, shapes: Mapping[str, Shape]) -> CompiledFunction:
+    """``Step.points`` as a function of the arguments of a step."""
+    memo, key = step.model._memo.derived, step.key("points", list(shapes.items()))
+    found: CompiledFunction | None = memo.get(key) if key else None
+    if found is None:
+        results = [(step.model.nq,), (step.model.nv,)] * 3
+        found = CompiledFunction(
+            "points", shapes, lambda: trace("points", step.points, shapes)[0], (tuple, [None] * 6), results,
+            None if step.has_loops else key,
+        )  # fmt: skip
+        if key:
+            memo[key] = found
+    return found
