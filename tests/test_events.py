@@ -505,10 +505,10 @@ def test_what_a_simulation_with_events_does_not_take() -> None:
 def test_other_times_parameters_and_starts_take_no_other_code() -> None:
     q, v = starts(arm())
     events = [
-        lw.Event(height(), attach=CATCH, direction="falling", parameters=(levels()[1] - 0.003,), name="lower"),
+        lw.Event(height(), attach=CATCH, direction="falling", parameters=(levels()[:2, None] - 0.003,), name="lower"),
         lw.Event(0.17, detach=CATCH, name="later"),
     ]
-    again = lw.rollout(arm(), 0.9 * q[:2], v[:2], dt=DT, steps=100, events=events)
+    again = lw.rollout(arm(), q[:2], 1.1 * v[:2], dt=DT, steps=100, events=events)
     ours, theirs = again._job, caught()._job
     assert ours is not None and theirs is not None and ours.step_plan is theirs.step_plan
     assert record(again).counts[:, -1].any()
