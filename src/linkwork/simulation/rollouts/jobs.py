@@ -37,8 +37,7 @@ class Job:
         engine: the form in which it runs.
         shapes: of the parameters of a law and a cost, for one step.
         before: the number of steps already done.
-        known: the plan of the last step, if there is one, with the arguments, the step and the form that it is for;
-            jobs made from each other share it, in this process.
+        observed: whether accelerations and forces are recorded, too.
     """
 
     step: Step
@@ -51,10 +50,6 @@ class Job:
     shapes: dict[str, Shape] = field(default_factory=dict)
     before: int = 0
     observed: bool = False
-    known: list[tuple[list[str], Step, str, Plan]] = field(default_factory=list, compare=False, repr=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "known": []}
 
     def __len__(self) -> int:
         return len(self.q)
@@ -146,13 +141,11 @@ class Job:
     def step_plan(self) -> Plan:
         """The plan of the step over time."""
         engine = current_form() if self.engine == "auto" else self.engine  # a worker may not support machine code
-        names = self._names
-        for arguments, step, form, plan in self.known:
-            if step is self.step and form == engine and arguments == names:
-                return plan
-        plan = step_plan(self.step, self.all_shapes, engine, self.observed)
-        self.known[:] = [(names, self.step, engine, plan)]
-        return plan
+        plans, key = self.model._memo.plans, (id(self.step), engine, self.observed, *self._names)
+        known: tuple[Step, Plan] | None = plans.get(key)
+        if known is None or known[0] is not self.step:
+            known = plans[key] = self.step, step_plan(self.step, self.all_shapes, engine, self.observed)
+        return known[1]
 
     @property
     def all_shapes(self) -> dict[str, Shape]:
