@@ -28,8 +28,9 @@ from linkwork.simulation.parts import (
     step_count,
 )
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.step_arguments import options_of
+from linkwork.simulation.step_arguments import options_of, with_events
 
+check_events = LateFunction("linkwork.simulation.events:check_events")
 as_parameters = LateFunction("linkwork.dynamics.varied:as_parameters")
 
 
@@ -63,6 +64,7 @@ def request_of(
     """
     choice("integrator", given["integrator"], INTEGRATORS[:2])
     step, constant = options_of(model, dt, given, driven)
+    step, of_events = with_events(step, given.get("events"))
     present = {name: given[name] for name in ("inertias", "armature", "placements") if given.get(name) is not None}
     varied = as_parameters(model, present) if present else {}
     if varied:
@@ -71,6 +73,7 @@ def request_of(
         **varied,
         **parameters_of(step.law, "law", "parameters", given["parameters"], 3),
         **parameters_of(step.cost, "cost", "cost_parameters", given.get("cost_parameters"), 4),
+        **of_events,
     }
     (start, speed), batch = as_batch(model, (("q", "configuration"), ("v", "velocity")), (given["q"], given["v"]))
     parts = constant | driving_parts(model, given)
@@ -79,6 +82,8 @@ def request_of(
     count = step_count(steps, batch, {name: parts[name] for name in OVER_TIME if name in parts} | named)
     if not isfinite(count * dt):
         raise ArgumentError(f"{count} steps of dt = {dt:g} s last longer than a number can say; make dt smaller")
+    if step.events is not None:
+        check_events(step.events, of_events, count * dt)
     n, every_part = prod(batch), {**parts, **{key: array for key, (_, array, _) in inputs.items()}}
     with memory_for("arguments of trajectories", (n, model.nq + model.nv)):
         if not fits_memory(8.0 * n * (model.nq + model.nv)):
