@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-
 from linkwork.engine.emit.call_frame import Called, Interface, listed
 from linkwork.engine.emit.kernel import Kernel
 from linkwork.engine.emit.packing import pack, unpack
