@@ -152,11 +152,11 @@ def _products() -> list[Algorithm]:
     parameters = ("dparameters", "parameters")
     of_inverse = (Q, V, A, *changes, ("da", "velocity"), *forces)
     of_forward = (Q, V, TAU, *changes, ("dtau", "velocity"), *forces)
-    found = [pulling_back(name) for name in PRODUCTS]
+    entries = [pulling_back(name) for name in PRODUCTS]
     for name, arguments in (("inverse_dynamics_jvp", of_inverse), ("forward_dynamics_jvp", of_forward)):
         entry = _entry(f"dynamics_products:{name}", arguments, "velocity")
-        found += [entry, replace(entry, name=f"{name}/parameters", arguments=(*arguments, parameters))]
-    return found
+        entries += [entry, replace(entry, name=f"{name}/parameters", arguments=(*arguments, parameters))]
+    return entries
 
 
 INVERSION = Algorithm(
@@ -301,8 +301,8 @@ def _of_parts(name: str, where: str, parts: Iterable[str], results: tuple[str, .
 def _with_parts(name: str, where: str, chosen: tuple[str, ...], results: tuple[str, ...]) -> Algorithm:
     whole = _text(where)
 
-    def text(tree: Any, q: Any, v: Any, dt: Any, *given: Any) -> tuple[Any, ...]:
-        return whole(tree, q, v, dt, **dict(zip(chosen, given, strict=True)))
+    def text(tree: Any, q: Any, v: Any, dt: Any, *values: Any) -> tuple[Any, ...]:
+        return whole(tree, q, v, dt, **dict(zip(chosen, values, strict=True)))
 
     arguments = (Q, V, ("dt", "scalar"), *((part, STEP_PARTS[part]) for part in chosen))
     return Algorithm("+".join([name, *chosen]), text, arguments, results)

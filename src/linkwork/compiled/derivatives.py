@@ -177,10 +177,14 @@ def _moving(model: Model) -> Any:
 def _lifted(f: CompiledFunction, name: str, q: list[Any], tangent: list[Any]) -> list[Any]:
     """How an argument's numbers change along a tangent."""
     model = f.configurations.get(name)
-    if model is None:
-        return tangent
+    return tangent if model is None else lifted(model, q, tangent)
+
+
+def lifted(model: Model, q: list[Any], tangent: list[Any]) -> list[Any]:
+    """How the numbers of a configuration change along a velocity."""
     _, ((change,),) = pushed(_moving(model), [q, [0.0] * model.nv], [[[0.0] * model.nq, tangent]])
-    return change
+    found: list[Any] = change
+    return found
 
 
 def _lowered(f: CompiledFunction, name: str, q: list[Any], gradient: list[Any]) -> Any:

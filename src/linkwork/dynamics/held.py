@@ -29,6 +29,7 @@ from linkwork.model.constraints import (
     as_constraints,
 )
 from linkwork.model.model import Frame, Model
+from linkwork.properties import cached_property
 from linkwork.spatial import Transform
 from linkwork.spatial.small_matrices import inverse, matrix_of, motion_cross, motion_matrix, skew, times, transposed
 
@@ -252,6 +253,17 @@ class HeldBy:
     def _ends_of(self, grips: Sequence[int]) -> list[int]:
         """The frames of a constraint, each once."""
         return list(dict.fromkeys(end for g in grips for end in (self.a[g], self.b[g])))
+
+    @cached_property
+    def of_rows(self) -> list[int]:
+        """The constraint of each row of all constraints, in order."""
+        still = Held(np.eye(3), np.zeros(3), np.zeros(6))
+        with np.errstate(all="ignore"):
+            rows = [
+                one.all_rows(self.model, [still] * len(grips))[0]
+                for one, grips in zip(self.constraints, self.grips, strict=True)
+            ]
+        return [number for number, own in enumerate(rows) for _ in range(own.shape[-2])]
 
     @property
     def name(self) -> str:

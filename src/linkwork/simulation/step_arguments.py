@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import Array, choice, not_negative, once, positive, switch
+from linkwork.arguments import Array, choice, is_listed, not_negative, once, positive, switch
 from linkwork.errors import ArgumentError
 from linkwork.late import LateFunction
 from linkwork.model.all_contacts import as_contacts
@@ -19,8 +20,10 @@ from linkwork.simulation.laws import as_law
 from linkwork.simulation.step import Step
 
 if TYPE_CHECKING:
+    from linkwork.simulation.events import Data
     from linkwork.simulation.stops import Joint
 
+events_of = LateFunction("linkwork.simulation.events:events_of")
 resisting_joints = LateFunction("linkwork.simulation.stops:resisting_joints")
 
 FRICTION_LAWS = ("stiction", "smoothed")
@@ -57,6 +60,19 @@ def step_of(
     )
     step.touching  # noqa: B018  # raises an error for invalid contacts
     return step, friction if smoothed and contacts is None else False
+
+
+def with_events(step: Step, events: Any) -> tuple[Step, Data]:
+    """The step with events, and their data; the step itself if there are none."""
+    if events is None or (is_listed(events) and not len(events)):
+        return step, {}
+    if step.contacts is not None:
+        raise ArgumentError(
+            "events change lw.Weld, lw.Ball, ... of a step without contacts; contacts come and go by themselves, so "
+            "leave contacts or events out"
+        )
+    made, data = events_of(step.model, step.constraints, events)
+    return replace(step, events=made), data
 
 
 def _joints(model: Model, stiction: Array, stops: bool) -> tuple[Joint, ...]:

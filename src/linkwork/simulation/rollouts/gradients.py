@@ -148,7 +148,7 @@ def _backward_in_time(job: Job, checkpoints: int | None) -> Iterator[tuple[int, 
 
 def _states(job: Job, first: int, q: Array, v: Array, steps: int, every: int) -> list[Array]:
     """Recorded q and v of some steps, computed again."""
-    part = job.later(first, np.ascontiguousarray(q), np.ascontiguousarray(v), steps, min(every, max(1, steps)))
+    part = job.later(first, [np.ascontiguousarray(each) for each in (q, v)], steps, min(every, max(1, steps)))
     into = part.buffers()
     part.run(into, get_threads())
     return list(into[:2])

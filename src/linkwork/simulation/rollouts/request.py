@@ -33,8 +33,9 @@ from linkwork.simulation.parts import (
     warn_of_efforts,
 )
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.step_arguments import step_of
+from linkwork.simulation.step_arguments import step_of, with_events
 
+check_events = LateFunction("linkwork.simulation.events:check_events")
 as_parameters = LateFunction("linkwork.dynamics.varied:as_parameters")
 
 
@@ -68,6 +69,7 @@ def request_of(
     """
     choice("integrator", given["integrator"], INTEGRATORS[:2])
     step, friction = step_of(model, dt, given)
+    step, of_events = with_events(step, given.get("events"))
     present = {name: given[name] for name in _DATA if given.get(name) is not None}
     varied = as_parameters(model, present) if present else {}
     if varied:
@@ -76,6 +78,7 @@ def request_of(
         **varied,
         **parameters_of(step.law, "law", "parameters", given["parameters"], 3),
         **parameters_of(step.cost, "cost", "cost_parameters", given.get("cost_parameters"), 4),
+        **of_events,
     }
     (start, speed), batch = as_batch(model, (("q", "configuration"), ("v", "velocity")), (given["q"], given["v"]))
     parts = step_parts(model, given, friction, step.law is not None or driven)
@@ -84,6 +87,8 @@ def request_of(
     count = step_count(steps, batch, {name: parts[name] for name in OVER_TIME if name in parts} | named)
     if not isfinite(count * dt):
         raise ArgumentError(f"{count} steps of dt = {dt:g} s last longer than a number can say; make dt smaller")
+    if step.events is not None:
+        check_events(step.events, of_events, count * dt)
     n, every_part = prod(batch), {**parts, **{key: array for key, (_, array, _) in inputs.items()}}
     with memory_for("arguments of trajectories", (n, model.nq + model.nv)):
         if not fits_memory(8.0 * n * (model.nq + model.nv)):
@@ -160,7 +165,7 @@ _IDENTIFIED = (
     (_shapes, ("parameters", "cost_parameters")),
     (_number, _SIMPLE),
     (_identity, _OBJECTS),
-    (_absent, ("f_ext", *_DATA)),
+    (_absent, ("f_ext", "events", *_DATA)),
 )
 """How each argument identifies a call, besides the numbers of its arrays."""
 
