@@ -45,7 +45,7 @@ class LoopWalks:
 
     _nodes: list[Any]
     _frames: list[Any]
-    _held: Sequence[tuple[int, int]]
+    _holds: Sequence[tuple[int, int]]
 
     def loops(self) -> Iterator[Numbered]:
         return map(Numbered, range(self._loops.loops))
@@ -94,7 +94,7 @@ class LoopWalks:
 
     @cached_property
     def _loops(self) -> Loops:
-        return loops_of([0, *(node.parent.index for node in self._nodes[1:])], self._held)
+        return loops_of([0, *(node.parent.index for node in self._nodes[1:])], self._holds)
 
     @cached_property
     def _pairs(self) -> set[tuple[int, int]]:
