@@ -13,8 +13,10 @@ from linkwork.compiled.arrays import traced
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import call
 from linkwork.dynamics.constrained_state import ConstrainedState
+from linkwork.dynamics.constraint_solvers import Solver
 from linkwork.dynamics.held import Conditions, HeldBy, conditions
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity
+from linkwork.dynamics.pair_conditions import loop_pairs
 from linkwork.errors import ArgumentError
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
@@ -31,8 +33,13 @@ def joined_motion(state: ConstrainedState, frame: str | None, method: str) -> tu
     a ``SingularError`` is raised, where constraints are redundant.
     """
     held, solver = state.held, state.solver
+    pairs = loop_pairs(held) if method == "virtual_work" and _undamped(solver) else None
+    if pairs is not None:
+        gains = [] if state.settings is None else [state.settings]
+        values = [state.q, state.v, state.tau, state.f_ext, state.placements, *gains]
+        return tuple(call(pairs.algorithm(frame, bool(gains)), held.model, values, pairs.ends, (), held.quick))
     loops = loop_rows(held, state.q, state.v, state.placements, state.settings)
-    damped = not (isinstance(solver.proximal, float) and not solver.proximal)
+    damped = not _undamped(solver)
 
     def found(bias: Array, compliance: Array) -> tuple[Array, Array, Array]:
         algorithm = closing(frame or "child", not damped, method)
@@ -52,6 +59,10 @@ def joined_motion(state: ConstrainedState, frame: str | None, method: str) -> tu
     else:
         a, reactions, forces = found(loops.bias, loops.unused)
     return a, loops.wrenches(forces), *([] if frame is None else [reactions])
+
+
+def _undamped(solver: Solver) -> bool:
+    return isinstance(solver.proximal, float) and not solver.proximal
 
 
 class LoopRows(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.algorithms import STUDIES
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array
@@ -28,6 +29,7 @@ from linkwork.simulation.record import Record
 from linkwork.simulation.scene import NEXT, NOW, RECORDED, Scene, spaces_of
 from linkwork.simulation.stages import Stages, ask
 from linkwork.simulation.step import Step
+from linkwork.simulation.step_arguments import DEFAULT
 
 _SPAN = 0.05
 """Seconds of work after which control returns to Python, for the progress bar."""
@@ -82,7 +84,8 @@ class _Text:
         # a step that may be held by stops or friction computes the mass matrix once, for that and for its
         # accelerations; it is dearer than articulated bodies for larger robots
         once = step.joints and not step.several and step.contacts is None and not step.in_loops
-        method = "composite_body" if once and within("composite", step.model) else "articulated_body"
+        once = once and step.method == DEFAULT
+        method = "composite_body" if once and within("composite", step.model) else None
         return step.plant(dt, own, source=source, load=step.load, method=method)
 
 
@@ -193,7 +196,7 @@ def stages_for(scene: Scene, steps: int) -> Stages | None:
 
 def _can_do(step: Step, called: bool) -> bool:
     """Whether code can do the step, ``called`` once a step from Python or repeated by itself."""
-    if current_form() != "auto" or not step.model.nv:
+    if current_form() != "auto" or not step.model.nv or step.method in STUDIES:
         return False
     if step.has_loops:
         return not called

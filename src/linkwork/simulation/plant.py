@@ -92,10 +92,10 @@ class Plant:
         *,
         source: Source | None = None,
         load: Load | Array | None = None,
-        method: str = "articulated_body",
+        method: str | None = None,
         start: Any = None,
     ) -> None:
-        self.of, self.dt, self.method, self.own = of, dt, method, list(own)
+        self.of, self.dt, self.method, self.own = of, dt, method or of.method, list(own)
         self.source: Source = source or (lambda count, t, q, v: None)
         self.start, self.touching, self._load = start, of.touching, load
         self.use(parts)
@@ -188,7 +188,7 @@ class Plant:
         def moving(extra: Any, q: Any, v: Any, dt: Any, forces: Any, *more: Any) -> Sequence[Any]:
             model, f_ext = armature.model(more[:count]), more[count] if len(more) > count else constant
             return constrained_dynamics(
-                model, q, v, forces + extra, of.constraints, f_ext, of.stabilisation, of.proximal
+                model, q, v, forces + extra, of.constraints, f_ext, of.stabilisation, of.proximal, of.method
             )
 
         load = self._wrenches(t, q, v) if callable(self.load) else self.load

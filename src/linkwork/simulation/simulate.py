@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import choice, integer, old_name, positive, switch
+from linkwork.arguments import integer, old_name, positive, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.call import stepping
-from linkwork.dynamics.constrained import METHODS
-from linkwork.dynamics.dynamics import FORWARD_METHODS
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
 from linkwork.late import LateFunction
 from linkwork.model.constraints import Constraint
@@ -90,7 +88,7 @@ def simulate(
     A simulation that is long enough (for an arm, some thousands of steps; with friction or stops 20 steps for each
     body, 200 in loops), or has been run often enough, runs in machine code: many steps per call, or one step per call
     if a Python function computes the torque. Large mechanisms, external wrenches from a Python function, the adaptive
-    integrator and methods other than "articulated_body" are stepped in Python.
+    integrator and the methods for study are stepped in Python.
 
     Args:
         model: the mechanism.
@@ -182,9 +180,8 @@ def simulate(
         model, length, integrator=integrator, friction_law=friction_law, friction=friction,
         torque=torque if isinstance(torque, CompiledFunction) else None,
         constraints=constraints, stabilisation=stabilisation, proximal=proximal, joint_limits=joint_limits,
-        contacts=contacts, load=load, contact_forces=forces_wanted or viewer is not None,
+        contacts=contacts, load=load, contact_forces=forces_wanted or viewer is not None, method=method,
     )  # fmt: skip
-    _check_method(step, method, constraints is None)
     _warn_of_start(step, here)
     parts = step_parts(
         model, effort_limits, torque is not None, tau=tau, q_target=q_target, kp=kp, v_target=v_target, kd=kd,
@@ -196,14 +193,14 @@ def simulate(
     watched = None if viewer is None else _watched(viewer, load, parts, length)
     load = watched or load
     source = source_of(model, torque if step.law is None else _bound(step.law, own), held)
-    plant = step.plant(length, {}, source=source, load=load, method=method)
+    plant = step.plant(length, {}, source=source, load=load)
     scene = _scene(step, torque, held, parts)
     recorded = scene.wrenches if step.contacts is None or forces_wanted else 0
     bar = _bar(model, steps, progress)
     states = Record(model, steps, every, recorded, length)
     moved_by = Adaptive(model, solver, *tolerances) if integrator == "adaptive" else integrator_of(step)
     run = Run(plant, parts, moved_by, states, steps, every, length, bar, watched)
-    plain = method == "articulated_body" and integrator != "adaptive" and isinstance(load, NoneType | CompiledFunction)
+    plain = integrator != "adaptive" and isinstance(load, NoneType | CompiledFunction)
     with _ending(run), stepping():
         if plain:
             run.prepare(scene, scene.rows(parts, own), here, speed)
@@ -236,20 +233,6 @@ def _warn_of_end(step: Step, path: Trajectory) -> None:
         warn_of_range(step.model, path.q)
     if len(path) > 1:
         warn_of_speed(step.model, path.q[-1:], path.v[-1:], abs(path.a[-1:]), lambda _: "the simulation")
-
-
-def _check_method(step: Step, method: Any, by_default: bool) -> None:
-    """An error if the method cannot do what the step does; ``by_default`` the constraints are those of the model."""
-    known = isinstance(method, str)
-    if step.contacts is not None and (step.integrator == "adaptive" or not (known and method == "articulated_body")):
-        raise ArgumentError("contacts take the default method, and no adaptive integrator")
-    if not step.constraints:
-        choice("method", method, FORWARD_METHODS)
-    elif not (known and method in METHODS):
-        hint = "; or pass constraints=(), to leave out those of the model" if by_default else ""
-        raise ArgumentError(
-            f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out{hint}"
-        )
 
 
 def _warn_of_start(step: Step, q: Array) -> None:

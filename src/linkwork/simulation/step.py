@@ -52,6 +52,7 @@ class Step:
         contacts: None for none.
         rough: whether dry joint friction is a row of the contact problem.
         contact_forces: whether the forces of contacts are part of the answer.
+        method: of the accelerations, a name that ``lw.forward_dynamics`` or ``lw.constrained_dynamics`` takes.
         varied: the parameters of the mechanism that are data.
     """
 
@@ -67,6 +68,7 @@ class Step:
     contacts: Contacts | None = None
     rough: bool = False
     contact_forces: bool = False
+    method: str = "articulated_body"
     varied: tuple[str, ...] = ()
 
     @property
@@ -126,7 +128,7 @@ class Step:
         constraints = [(type(one).__name__, one.kind(), one.placement.numbers()) for one in self.constraints]
         settings = (self.stabilisation, self.proximal) if constraints else ()
         contacts = () if self.contacts is None else (self.contacts.digest, self.rough, self.contact_forces)
-        return self.integrator, functions, constraints, settings, self.joints, contacts, self.varied
+        return self.integrator, functions, constraints, settings, self.joints, contacts, self.method, self.varied
 
     def key(self, name: str, *more: object) -> str | None:
         """The key of code of this step; None if it is not known without tracing."""

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.algorithms import CLOSING
 from linkwork.arguments import Array, choice, not_negative, once, positive, switch
-from linkwork.errors import ArgumentError
+from linkwork.dynamics.dynamics import FORWARD_METHODS
+from linkwork.errors import ArgumentError, shown
 from linkwork.late import LateFunction
 from linkwork.model.all_contacts import as_contacts
 from linkwork.model.constraints import as_constraints
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 
 resisting_joints = LateFunction("linkwork.simulation.stops:resisting_joints")
 
+DEFAULT = "articulated_body"
+"""The method of a step's accelerations, if it is left out."""
+METHODS = (DEFAULT, *CLOSING)
+"""Those of a step with constraints."""
 FRICTION_LAWS = ("stiction", "smoothed")
 
 
@@ -41,6 +47,7 @@ def step_of(
     cost: Any = None,
     load: Any = None,
     contact_forces: bool = False,
+    method: Any = DEFAULT,
 ) -> tuple[Step, bool | ArrayLike]:
     """The step, without the parameters of the mechanism that are data; and the friction (..., nv) that is a part of it,
     rather than a property of the joints or a row of the contact problem.
@@ -62,9 +69,26 @@ def step_of(
         None if contacts is None else as_contacts(contacts),
         rough,
         contact_forces,
+        method,
     )
+    _check_method(step, constraints is None)
     step.touching  # noqa: B018  # raises an error for invalid contacts
     return step, friction if smoothed and contacts is None else False
+
+
+def _check_method(step: Step, by_default: bool) -> None:
+    """An error if the method cannot do what the step does; ``by_default`` the constraints are those of the model."""
+    method: Any = step.method
+    known = isinstance(method, str)
+    if step.contacts is not None and (step.integrator == "adaptive" or not (known and method == DEFAULT)):
+        raise ArgumentError("contacts take the default method, and no adaptive integrator")
+    if not step.constraints:
+        choice("method", method, FORWARD_METHODS)
+    elif not (known and method in METHODS):
+        hint = "; or pass constraints=(), to leave out those of the model" if by_default else ""
+        raise ArgumentError(
+            f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out{hint}"
+        )
 
 
 def _joints(model: Model, stiction: Array, stops: bool) -> tuple[Joint, ...]:

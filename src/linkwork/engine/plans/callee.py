@@ -20,8 +20,8 @@ from linkwork.model.model import Frame, Model
 
 @dataclass(frozen=True)
 class Callee:
-    """What a "call" in a traced program computes: an algorithm of the catalogue, arguments left out, at frames that
-    offsets move; with derivatives and rotor inertias, as a task has them.
+    """What a "call" in a traced program computes: an algorithm of the catalogue, or its ``own``, arguments left out, at
+    frames that offsets move; with derivatives and rotor inertias, as a task has them.
     """
 
     algorithm: str
@@ -31,6 +31,7 @@ class Callee:
     offsets: tuple[float, ...] = ()
     derivatives: tuple[str, ...] = ()
     rotors: bool = False
+    own: Algorithm | None = None
 
     def task(self) -> Task:
         return Task(
@@ -50,7 +51,7 @@ class Callee:
 
     @property
     def _named(self) -> Algorithm:
-        found = named(self.algorithm)
+        found = self.own or named(self.algorithm)
         assert found is not None
         return found
 

@@ -34,7 +34,7 @@ from linkwork.simulation.parts import (
     warn_of_efforts,
 )
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.step_arguments import step_of
+from linkwork.simulation.step_arguments import DEFAULT, step_of
 
 as_parameters = LateFunction("linkwork.dynamics.varied:as_parameters")
 
@@ -65,7 +65,7 @@ def request_of(
     model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None, *, dt: float, steps: int | None, every: int,
     torque: Any, parameters: Any, cost: Any, cost_parameters: Any, constraints: Any, stabilisation: Any, proximal: Any,
     joint_limits: Any, contacts: Any, friction: Any, friction_law: Any, integrator: Any, springs: Any,
-    effort_limits: Any, data: Mapping[str, ArrayLike | None], driven: bool, **others: Any,
+    effort_limits: Any, data: Mapping[str, ArrayLike | None], driven: bool, method: Any = DEFAULT, **others: Any,
 ) -> Request:  # fmt: skip
     """The request of ``lw.rollout``, or ``lw.linearise``. ``dt`` and ``every`` are already checked, ``data`` are
     parameters of the mechanism, ``driven`` says whether a policy adds driving forces, and ``others`` are parts of a
@@ -75,7 +75,7 @@ def request_of(
     step, friction = step_of(
         model, dt, integrator=integrator, friction_law=friction_law, friction=friction, torque=torque, cost=cost,
         constraints=constraints, stabilisation=stabilisation, proximal=proximal, joint_limits=joint_limits,
-        contacts=contacts,
+        contacts=contacts, method=method,
     )  # fmt: skip
     present = {name: value for name, value in data.items() if value is not None}
     varied = as_parameters(model, present) if present else {}
@@ -121,7 +121,7 @@ _MOST_KEPT = 100
 _PLAIN = (type(None), bool, int, float, str)
 _ROWS = ("tau", "q_target", "v_target")
 _SIMPLE = ("dt", "steps", "every", "kp", "kd", "damping", "friction", "springs", "effort_limits", "stabilisation",
-           "proximal", "joint_limits", "driven", "integrator", "friction_law")  # fmt: skip
+           "proximal", "joint_limits", "driven", "integrator", "friction_law", "method")  # fmt: skip
 _OBJECTS = ("torque", "cost", "constraints", "contacts")
 
 

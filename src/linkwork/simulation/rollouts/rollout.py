@@ -70,6 +70,7 @@ def rollout(
     joint_limits: bool = False,
     contacts: Sequence[Contact] | None = None,
     integrator: str = "semi_implicit_euler",
+    method: str = "articulated_body",
     inertias: ArrayLike | None = None,
     armature: ArrayLike | None = None,
     placements: ArrayLike | None = None,
@@ -138,6 +139,7 @@ def rollout(
             and the linear velocity of a free joint integrated in world axes. The contact solver is warm-started from
             the previous step, so that a trajectory continued from a record is the same to rounding.
         integrator: "semi_implicit_euler" or "runge_kutta_4", as in ``lw.simulate``.
+        method: of the accelerations, as in ``lw.simulate``; "virtual_work" for mechanisms of many loops.
         inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, a set for
             each trajectory. They are data: a million mechanisms of up to 50 bodies share the same code. Likewise the
             next two; ``damping`` and ``friction`` may differ in any case.
@@ -202,7 +204,7 @@ def rollout(
         damping=damping, friction=friction, springs=springs, effort_limits=effort_limits, torque=torque,
         parameters=parameters, cost=cost, cost_parameters=cost_parameters, constraints=constraints,
         stabilisation=stabilisation, proximal=proximal, f_ext=f_ext, joint_limits=joint_limits, contacts=contacts,
-        integrator=integrator, friction_law=friction_law,
+        integrator=integrator, friction_law=friction_law, method=method,
         data={"inertias": inertias, "armature": armature, "placements": placements}, driven=policy is not None,
     )  # fmt: skip
     job, batch, keeps = request.job, request.batch, every > 0
