@@ -9,16 +9,19 @@ loops, of the same length for any number of bodies and constraints:
     holds      C = G in the frames of the two bodies;   γ at one of them, with C₀ (-g) if the other one is the world
     bodies     a, λ by ``closed_chains``
     pairs      Gᵀ λ, the wrench on frame a
+
+With damping of the forces, for redundant constraints, the diagonal of T gets d, and γ gets -d λ′ with the forces λ′ of
+the iteration before (``dynamics.constraint_solvers``); d is relative to the mean diagonal of C W Cᵀ, the bodies free.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from linkwork.algorithms.closed_chains import ROWS, closed_chains
-from linkwork.algorithms.tree import BodyForces, Field, JointValues, LoopedTree, Values
-from linkwork.spatial import Force, Motion, Scalar, Transform, total
+from linkwork.algorithms.tree import BodyForces, Field, JointValues, LoopedTree, Values, fields
+from linkwork.spatial import Force, Motion, RigidMobility, Scalar, Transform, total
 from linkwork.spatial.matrices import Column
 
 
@@ -50,13 +53,17 @@ def closed_motion(
     tau: JointValues,
     f_ext: BodyForces,
     held: Values[Column],
-    gains: Sequence[Scalar] = (),
+    gains: Sequence[Scalar],
+    before: Values[Column] | None = None,
     *,
     conditions: Sequence[Condition],
+    stabilised: bool = False,
     frame: str | None = None,
 ) -> tuple[Any, ...]:
     """q̈ and the wrench on frame a of each loop; then, if there is a ``frame``, the wrench that each joint transmits to
-    its child, expressed there as in ``reactions``. ``held`` is the placement of a in b for each loop.
+    its child, expressed there as in ``reactions``; then λ, if forces ``before`` are given, which are damped.
+
+    ``held`` is the placement of a in b for each loop; ``gains`` are the two of stabilisation, and that of damping.
     """
     X0: Field[Transform] = tree.field()
     V: Field[Motion] = tree.field()
@@ -66,14 +73,14 @@ def closed_motion(
         X0[body] = X0[body.parent] * X
         V[body] = X.to_child(V[body.parent]) + body.joint.subspace(q[body]).times(v[body])
 
-    C, bias, compliance = tree.field(), tree.field(), tree.field()
+    C, bias, compliance = fields(tree, Column, 3)
     G: Field[Column] = tree.field()
-    nothing = [0.0] * ROWS
+    nothing, rows_of = [0.0] * ROWS, dict[int, int]()
     for pair in tree.pairs(len(conditions)):
         ends, condition = (pair.one, pair.other), conditions[pair.condition]
         places = [X0[end.body] * end.placement for end in ends]
         moving = [end.placement.to_child(V[end.body]) for end in ends]
-        found = condition.rows(places, moving, held[pair], gains)
+        found = condition.rows(places, moving, held[pair], gains[:2] if stabilised else ())
         rates = found.rates
         for number, (end, rows) in enumerate(zip(ends, found[:2], strict=True)):
             on_body = [end.placement.to_parent(row) for row in rows]
@@ -86,16 +93,53 @@ def closed_motion(
         bias[first] = [*rates, *nothing[len(rates) :]]
         compliance[first] = [0.0] * len(rates) + [1.0] * (ROWS - len(rates))
         G[pair] = _padded([row.numbers() for row in found.a])
+        rows_of[pair.condition] = len(rates)
+    if before is not None:
+        _damp(tree, conditions, rows_of, C, bias, compliance, gains[2], before)
 
-    qdd, reactions, sizes = closed_chains(tree, q, v, tau, f_ext, C, bias, compliance, frame or "child")
+    judged, seen_from = before is None, frame or "child"
+    qdd, reactions, sizes = closed_chains(tree, q, v, tau, f_ext, C, bias, compliance, seen_from, judged)
 
     wrenches: Field[Force] = tree.field()
+    forces: Field[Column] = tree.field()
     for pair in tree.pairs(len(conditions)):
         size, on_a = sizes[_carrier(pair, conditions[pair.condition])], G[pair]
+        forces[pair] = size
         wrenches[pair] = Force.from_numbers(
             [total(on_a[ROWS * row + k] * size[row] for row in range(ROWS)) for k in range(6)]
         )
-    return (qdd, wrenches) if frame is None else (qdd, wrenches, reactions)
+    return qdd, wrenches, *([] if frame is None else [reactions]), *([] if before is None else [forces])
+
+
+def _damp(
+    tree: LoopedTree,
+    conditions: Sequence[Condition],
+    rows_of: Mapping[int, int],
+    C: Field[Column],
+    bias: Field[Column],
+    compliance: Field[Column],
+    damping: Scalar,
+    before: Values[Column],
+) -> None:
+    """Add the damping of the forces to γ and to the diagonal of T."""
+    W: Field[RigidMobility] = tree.field()
+    mean: Field[Column] = tree.field()
+    W[tree.world], mean[tree.world] = RigidMobility.zero(), [0.0, 0.0]
+    for body in tree.outward():
+        W[body] = RigidMobility.of_inertia(body.inertia)
+    for pair in tree.pairs(len(conditions)):
+        diagonal, count = mean[tree.world]
+        for number, end in enumerate((pair.one, pair.other)):
+            if number != conditions[pair.condition].on_world:
+                rows = [Force.from_numbers(C[end][ROWS * k : ROWS * (k + 1)]) for k in range(rows_of[pair.condition])]
+                diagonal = diagonal + total((W[end.body] * row).dot(row) for row in rows)
+        mean[tree.world] = [diagonal, count + float(rows_of[pair.condition])]
+    for pair in tree.pairs(len(conditions)):
+        end, used = _carrier(pair, conditions[pair.condition]), range(rows_of[pair.condition])
+        diagonal, count = mean[tree.world]
+        own, forces, rates, diagonals = damping * diagonal / count, before[pair], bias[end], compliance[end]
+        bias[end] = [rate - own * forces[k] if k in used else rate for k, rate in enumerate(rates)]
+        compliance[end] = [own if k in used else number for k, number in enumerate(diagonals)]
 
 
 def _carrier(pair: Any, condition: Condition) -> Any:

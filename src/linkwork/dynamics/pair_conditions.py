@@ -16,7 +16,8 @@ from linkwork.algorithms.closed_motion import Rows
 from linkwork.compiled.arrays import array_of, is_traced, numbers
 from linkwork.compiled.scalars import number
 from linkwork.dynamics.held import PAIRS, conditions
-from linkwork.engine.trace.tracer import Traced
+from linkwork.engine.spaces import flatten
+from linkwork.engine.trace.conditions import Undecided
 from linkwork.model.constraints import Constraint
 from linkwork.model.loop_walks import End
 from linkwork.spatial import Force, Motion, Scalar, Transform
@@ -46,9 +47,29 @@ class PairCondition:
     def rows(
         self, places: Sequence[Transform], V: Sequence[Motion], held: Sequence[Scalar], gains: Sequence[Scalar]
     ) -> Rows:
-        at = _array([x for place in places for x in _pose(place)], (2, 4, 4))
-        moving, pose = _array([x for one in V for x in one.numbers()], (2, 6)), _array(held, (1, 4, 4))
-        settings = [_array([gain], (1,)) for gain in gains] or None
+        scalars = [x for place in places for x in _pose(place)] + [x for one in V for x in one.numbers()]
+        scalars += [*held, *gains]
+        batch = np.broadcast_shapes(*(x.shape for x in scalars if isinstance(x, np.ndarray)))
+        if not batch:
+            return self._rows(scalars)
+        all_states = [np.broadcast_to(x, batch).ravel().tolist() for x in scalars]
+        each = [[*flatten(self._rows(list(state)))] for state in zip(*all_states, strict=True)]
+        columns = [np.array(column).reshape(batch) for column in zip(*each, strict=True)]
+        count = len(columns) // 13  # six numbers for each row of a and of b, and a rate
+        a, b = (
+            [Force.from_numbers(columns[k : k + 6]) for k in range(6 * n * count, 6 * (n + 1) * count, 6)]
+            for n in (0, 1)
+        )
+        return Rows(a, b, columns[12 * count :])
+
+    def _rows(self, scalars: Sequence[Scalar]) -> Rows:
+        """The same from all numbers in a row, of one state."""
+        at, moving, pose = (
+            _array(scalars[:32], (2, 4, 4)),
+            _array(scalars[32:44], (2, 6)),
+            _array(scalars[44:60], (1, 4, 4)),
+        )
+        settings = [_array([gain], (1,)) for gain in scalars[60:]] or None
         pair: Any = _OnePair([self.constraint])
         (found,) = conditions(pair, _NOTHING, at, moving, None, pose, settings)  # type: ignore[arg-type]
         a, b = ([Force.from_numbers(row) for row in _scalars(rows[..., 0, :, :])] for rows in found.rows)
@@ -69,18 +90,14 @@ def _pose(place: Transform) -> list[Scalar]:
 
 
 def _array(items: Sequence[Scalar], shape: tuple[int, ...]) -> Any:
-    """An array (..., *shape) of scalars: traced ones, or arrays over a batch."""
-    if any(isinstance(item, Traced) for item in items):
-        return array_of(items, shape)
-    flat = np.stack(np.broadcast_arrays(*items), axis=-1)
-    return flat.reshape((*flat.shape[:-1], *shape))
+    """An array of scalars: floats and traced numbers, whose operations are in the same order, or mpmath numbers."""
+    plain = all(isinstance(item, float | int | Undecided) for item in items)
+    return array_of(items, shape) if plain else np.array(items, dtype=object).reshape(shape)
 
 
 def _scalars(array: Any) -> list[Any]:
-    """The scalars of the last two axes of an array, in lists."""
-    if is_traced(array):
-        return [[number(item) for item in row] for row in numbers(array).tolist()]
-    return [[array[..., i, j] for j in range(array.shape[-1])] for i in range(array.shape[-2])]
+    """The scalars of a matrix, in lists."""
+    return [[number(x) for x in row] for row in numbers(array)] if is_traced(array) else array.tolist()
 
 
 class LoopPairs(NamedTuple):
@@ -89,15 +106,15 @@ class LoopPairs(NamedTuple):
     conditions: tuple[PairCondition, ...]
     ends: tuple[End, ...]
 
-    def algorithm(self, frame: str | None, stabilised: bool) -> Algorithm:
+    def algorithm(self, frame: str | None, stabilised: bool, damped: bool) -> Algorithm:
         """That of their motion, with joint wrenches expressed in a ``frame`` if there is one."""
-        return _algorithm(self.conditions, frame, stabilised)
+        return _algorithm(self.conditions, frame, stabilised, damped)
 
 
 @lru_cache(maxsize=1000)
-def _algorithm(conditions: tuple[PairCondition, ...], frame: str | None, stabilised: bool) -> Algorithm:
+def _algorithm(conditions: tuple[PairCondition, ...], frame: str | None, stabilised: bool, damped: bool) -> Algorithm:
     """The same object for the same constraints, so that code is found by it."""
-    return closing_pairs(conditions, frame, stabilised)
+    return closing_pairs(conditions, frame, stabilised, damped)
 
 
 def loop_pairs(held: HeldBy) -> LoopPairs | None:
