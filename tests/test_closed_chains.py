@@ -345,7 +345,11 @@ def test_conditions_from_frames_are_those_of_dense_equations_at_fifty_digits() -
         start += len(own)
     speed = np.array([float(x) for x in v])
     close(
-        lw.constrained_dynamics(model, s.q, speed, s.tau, constraints, method="virtual_work")[0], [*map(float, a)], 1e-9
+        lw.constrained_dynamics(
+            model, np.array([float(x) for x in q]), speed, s.tau, constraints, method="virtual_work"
+        )[0],
+        [*map(float, a)],
+        1e-9,
     )
 
 
