@@ -3,7 +3,6 @@ bodies with a dense solve, MuJoCo, and in every form of the code. ``test_constra
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +13,6 @@ import mpmath
 import numpy as np
 import pinocchio as pin
 import pytest
-from rich.console import Console
 
 import linkwork as lw
 from exact import exact_tree
@@ -431,7 +429,7 @@ def test_what_is_wrong_is_said() -> None:
 
 def test_the_experiment_measures_draws_and_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
     small = measurements.Settings(
-        loops=(1,), timed=False, counted=(1, 2), links=(2, 4), held=(1, 2), on_the_ground=(1, 2)
+        loops=(1,), timed=False, counted=(1, 2), links=(2, 4), rungs=(1, 2), on_the_ground=(1, 2)
     )
     monkeypatch.setattr(measurements.Settings, "quick", staticmethod(lambda: small))
     data = json.loads(json.dumps(parts.measure(*closed_chains.parts(True, lambda what: None), lambda what: None)))
@@ -450,6 +448,4 @@ def test_the_experiment_measures_draws_and_says_it(monkeypatch: pytest.MonkeyPat
         assert all(axes.get_xlabel() and axes.get_ylabel() for axes in picture.axes if axes.axison)
     (lines,) = (axes.get_lines() for axes in drawn["loops"].axes)
     assert np.allclose(lines[1].get_ydata(), np.array(kept["times"]["ladder"]["virtual_work"]) * 1e3)
-    with io.StringIO() as said:
-        closed_chains.summarise(data, Console(file=said, width=200))
-        assert "| rope ladder | 2 |" in said.getvalue()
+    assert any("| rope ladder | 2 |" in table for table in closed_chains.tables(data).values())

@@ -20,7 +20,7 @@ import pytest
 import damaged_code
 import linkwork as lw
 from linkwork import cli
-from linkwork.algorithms import ALGORITHMS, stepping
+from linkwork.algorithms import ALGORITHMS
 from linkwork.cli import doctor
 from linkwork.engine import mode, system_check
 from linkwork.engine.code import jit, linker, loader
@@ -63,7 +63,7 @@ def plan_of(kind: str, cpu: tuple[str, str]) -> Any:
     if form == "segmented":
         return planned(long_chain(), "auto", cpu, 2)
     if form == "time_loop":
-        return planned(task_of(stepping(()), lw.mechanisms.serial_chain(2), over_time=True), "specialised", cpu, lanes)
+        return planned(system_check.moving(lw.mechanisms.serial_chain(2)), cpu=cpu, lanes=lanes)
     return planned(task_of(ALGORITHMS["mass_matrix"], lw.mechanisms.serial_chain(2)), form, cpu, lanes)
 
 
@@ -400,7 +400,7 @@ def test_the_check_runs_every_kind_of_code_anew_and_says_so(tmp_path: Path, monk
     compile_object = jit.compile_object
     monkeypatch.setattr(jit, "compile_object", lambda *what: compiled.append(what) or compile_object(*what))  # type: ignore[func-returns-value]
     report = lw.system_check()
-    assert report.works and len(report.checks) == 13 and "Everything works." in str(report)
+    assert report.works and len(report.checks) == 12 and "Everything works." in str(report)
     assert len(compiled) >= 8 and len(list(tmp_path.glob("cache/*.lwo"))) <= 1  # the helpers' own, if it is new
     assert all("bits" in check.words for check in report.checks) and "can be trusted" in report.cache
 

@@ -425,12 +425,6 @@ def entries_of(name: str) -> list[Any]:
     return entries.entries_of(MODEL._memo.quick[name])
 
 
-def test_large_results_begin_at_a_cache_line() -> None:
-    s = state_of(MODEL, 10, (70,))
-    for _ in range(2):
-        assert lw.mass_matrix(MODEL, s.q).ctypes.data % 64 == 0
-
-
 def test_a_plan_that_is_busy_is_left_to_python() -> None:
     s = state_of(MODEL, 11, (4,))
     wanted = lw.momentum(MODEL, s.q, s.v)

@@ -12,18 +12,22 @@ The modules:
     limits                          of torques
     joint_space                     control of joints
     goals, priorities, law          tasks at points, one below the other; the law in one kernel
-    operational_space, held_object  controllers of points, and of an object in several hands
+    impedance                       a task that keeps the robot's inertia and is passive
+    virtual_linkage, held_object    an object in several hands, and the forces inside it
+    constrained, operational_space  supports and loops; the controller of points
     supports, quadratic             feet on the ground; quadratic programs
     whole_body                      the controller of robots on their feet
 """
 
 from linkwork.control.goals import Task
 from linkwork.control.held_object import AugmentedObject, HeldObject, augmented_object
+from linkwork.control.impedance import Impedance
 from linkwork.control.joint_space import ComputedTorque, PDPlusGravity
 from linkwork.control.operational_space import Command, OperationalSpaceController, Posture
 from linkwork.control.priorities import Level
 from linkwork.control.references import Constant, CubicSpline, MinimumJerk, Reference, Sample
 from linkwork.control.supports import Support
+from linkwork.control.virtual_linkage import LinkForces, VirtualLinkage
 from linkwork.control.whole_body import CentreOfMass, WholeBodyCommand, WholeBodyController
 
 __all__ = [
@@ -34,7 +38,9 @@ __all__ = [
     "Constant",
     "CubicSpline",
     "HeldObject",
+    "Impedance",
     "Level",
+    "LinkForces",
     "MinimumJerk",
     "OperationalSpaceController",
     "PDPlusGravity",
@@ -43,6 +49,7 @@ __all__ = [
     "Sample",
     "Support",
     "Task",
+    "VirtualLinkage",
     "WholeBodyCommand",
     "WholeBodyController",
     "augmented_object",

@@ -8,7 +8,8 @@ the hands' command,
     Λ⊕ = I + Gᵀ Λ G,     F⊕ = Gᵀ F = Λ⊕ v̇ + μ⊕ + p⊕
 
 The wrenches in the null space of W are internal: they strain the object and do not move it. They are commanded
-separately; the wrench that moves the object is distributed among the hands without any internal part.
+separately, as wrenches or as the forces of a virtual linkage between the hands; the wrench that moves the object is
+distributed among the hands without any internal part.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +27,7 @@ from linkwork.control.gains import gains
 from linkwork.control.goals import Goal, Situation, Wanted, as_placement, one_state, servo
 from linkwork.control.references import Reference, Sample, as_reference
 from linkwork.control.rotations import log
+from linkwork.control.virtual_linkage import Links, VirtualLinkage
 from linkwork.dynamics.arguments import Array, as_frames
 from linkwork.dynamics.dynamics import gravity_torques, mass_matrix, nonlinear_effects
 from linkwork.dynamics.inversion import inverted
@@ -51,6 +54,9 @@ class HeldObject(Goal):
         internal: wrenches (m, 6) of the hands on the object (N, N m), in the hands' own axes, of which only the
             internal part (with zero resultant) is commanded; or a ``Reference`` to a vector of these 6m numbers. Zero
             by default.
+        links: for three or more hands, of a ``VirtualLinkage`` between them: 3m - 6 pairs of hands, or "auto".
+            ``internal`` are then its 6m - 6 numbers: the links' tensions (N), then the moments at the hands (N m), or a
+            ``Reference`` to these; and the object is carried by the smallest forces, without moments of the hands.
 
     Example:
         >>> import linkwork as lw
@@ -73,6 +79,7 @@ class HeldObject(Goal):
         kp: ArrayLike = 100.0,
         kd: ArrayLike | None = None,
         internal: Reference | ArrayLike | None = None,
+        links: Links | str | None = None,
     ) -> None:
         name = f"the held object {text('body', body)!r}"
         if not is_listed(welds) or not welds or not all(isinstance(weld, Weld) for weld in welds):
@@ -86,13 +93,23 @@ class HeldObject(Goal):
         if self.reference.shape != (4, 4):
             raise ArgumentError(f"reference of {name} must be a pose (4, 4), not {self.reference.shape}")
         self.kp, self.kd = gains(name, kp, kd, 6)
-        self.internal = _internal(name, internal, len(self.hands))
+        self.links = _as_links(name, links)
+        self.internal = _internal(name, internal, len(self.hands), self.links)
         self.points = tuple(Point(hand) if isinstance(hand, str) else hand for hand in self.hands)
         self.rows, self.seen = tuple(range(6 * len(self.hands))), (body,)
 
     def passive(self, model: Model) -> list[int]:
-        own, _, _ = _grasp(model, self.body, self.places)
+        own = self._grasp(model).own
         return list(range(own.start, own.stop))
+
+    def linkage(self, model: Model) -> VirtualLinkage:
+        """The ``VirtualLinkage`` between the hands of a model, whose frame is the object's: for wrenches of the hands
+        on the object, in the hands' axes.
+        """
+        return _linkage(model, self.places, self.links if isinstance(self.links, tuple) else None)
+
+    def _grasp(self, model: Model) -> Grasp:
+        return _grasp(model, self.body, self.places, self.links)
 
     def error(self, t: float, placement: ArrayLike) -> Array:
         """The error of a placement (4, 4) of the object against the reference: (6,), m and rad, in world axes."""
@@ -101,14 +118,14 @@ class HeldObject(Goal):
 
     @property
     def structure(self) -> tuple[object, ...]:
-        return *super().structure, self.body, self.places
+        return *super().structure, self.body, self.places, self.links
 
     def asked(self, samples: Sequence[Sample], kp: Array, kd: Array, now: Situation, first: int, seen: int) -> Wanted:
-        own, grasp, shares = _grasp(now.model, self.body, self.places)
+        own, grasp, shares, strains = self._grasp(now.model)
         # A free joint's velocity is its body's twist, so that G is constant and the desired acceleration of the hands
         # is G v̇.
         rate = servo(samples[0], now.placements[seen], now.v[own], kp, kd)
-        strain = samples[1].value
+        strain = samples[1].value if strains is None else strains @ samples[1].value
         wrench = strain + shares @ (now.mass[own, own] @ rate + now.bias[own] - grasp.T @ strain)
         return Wanted(grasp @ rate, wrench)
 
@@ -170,7 +187,7 @@ def augmented_object(model: Model, q: ArrayLike, v: ArrayLike, held: HeldObject)
     if not isinstance(held, HeldObject):
         raise ArgumentError(f"held must be an lw.control.HeldObject, not {shown(held)}")
     q, v = one_state(model, q, v)
-    own, grasp, shares = _grasp(model, held.body, held.places)
+    own, grasp, shares, _ = held._grasp(model)
     responses = force_responses(model, q, held.hands)
     mobility = responses @ jacobian(model, q, held.hands).T
     inertia = inverted(as_frames(model, held.hands), 0.5 * (mobility + mobility.T))
@@ -187,13 +204,23 @@ def augmented_object(model: Model, q: ArrayLike, v: ArrayLike, held: HeldObject)
     )
 
 
-@lru_cache(maxsize=256)
-def _grasp(model: Model, body: str, places: tuple[str | Point, ...]) -> tuple[slice, Array, Array]:
-    """The object's degrees of freedom in v; G (6m, 6), which is the same in every state; and the distribution of a
-    load.
+class Grasp(NamedTuple):
+    """The object's degrees of freedom in v; G (6m, 6), which is the same in every state; the distribution of a load
+    (6m, 6); and the wrenches (6m, 6m - 6) for the internal forces of a linkage, if there is one.
+    """
 
-    Of all wrenches of the hands with a given resultant, the smallest are taken, with a moment measured as the force
-    that causes it at the mean distance of the grips from their centre.
+    own: slice
+    map: Array
+    shares: Array
+    strains: Array | None
+
+
+@lru_cache(maxsize=256)
+def _grasp(model: Model, body: str, places: tuple[str | Point, ...], links: Chosen) -> Grasp:
+    """The grasp of an object.
+
+    Without a linkage, of all wrenches of the hands with a given resultant, the smallest are taken, with a moment
+    measured as the force that causes it at the mean distance of the grips from their centre.
     """
     index = model.body_index(body)
     joint = model.bodies[index].joint
@@ -208,15 +235,49 @@ def _grasp(model: Model, body: str, places: tuple[str | Point, ...]) -> tuple[sl
             raise ArgumentError(f"frame {frame!r} is no place on the held object {body!r}; weld hands to places on it")
     own = slice(model.v_start[index], model.v_start[index] + 6)
     grasp = jacobian(model, neutral(model), places)[:, own]
+    if links is not None:
+        linkage = _linkage(model, places, links if isinstance(links, tuple) else None)
+        return Grasp(own, grasp, linkage.inverse[:, :6], linkage.inverse[:, 6:])
     positions = forward_kinematics(model, neutral(model), places)[:, :3, 3]
     spread = float(((positions - positions.mean(axis=0)) ** 2).sum(axis=1).mean())
     weighted = np.tile([1.0, 1.0, 1.0, *[spread or 1.0] * 3], len(places))[:, None] * grasp
     shares = np.asarray(np.linalg.solve(weighted.T @ grasp, weighted.T).T, dtype=np.float64)
-    return own, grasp, shares
+    return Grasp(own, grasp, shares, None)
 
 
-def _internal(name: str, internal: Reference | ArrayLike | None, hands: int) -> Reference:
-    """The internal wrenches as a reference of 6 numbers for each hand."""
+def _linkage(
+    model: Model, places: tuple[str | Point, ...], links: tuple[tuple[int, int], ...] | None
+) -> VirtualLinkage:
+    """The linkage between places on an object, in the frame of its body."""
+    points = [Point(place) if isinstance(place, str) else place for place in places]
+    body = model.body_names[model.frame(points[0].frame).body - 1]
+    here = forward_kinematics(model, neutral(model), [body, *points])
+    return VirtualLinkage(np.linalg.inv(here[0]) @ here[1:], links, [point.frame for point in points])
+
+
+Chosen = tuple[tuple[int, int], ...] | str | None
+
+
+def _as_links(name: str, links: Links | str | None) -> Chosen:
+    if links is None or (isinstance(links, str) and links == "auto"):
+        return links
+    if not is_listed(links) or not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in links):
+        raise ArgumentError(f"links of {name} must be pairs of hands or 'auto', not {shown(links)}")
+    return tuple((a, b) for a, b in links)
+
+
+def _internal(name: str, internal: Reference | ArrayLike | None, hands: int, links: Chosen) -> Reference:
+    """The internal wrenches as a reference of 6 numbers for each hand, or the internal forces of a linkage."""
+    if links is not None:
+        size = 6 * hands - 6
+        given = np.zeros(size) if internal is None else internal
+        found = as_reference(f"internal of {name}", given)
+        if found.shape != (size,):
+            raise ArgumentError(
+                f"internal of {name} must be the {3 * hands - 6} tensions of links and {3 * hands} moments of its "
+                f"linkage, ({size},), not {found.shape}"
+            )
+        return found
     if not isinstance(internal, Reference):
         wrenches = np.zeros((hands, 6)) if internal is None else finite_array(f"internal of {name}", internal)
         if wrenches.shape != (hands, 6):

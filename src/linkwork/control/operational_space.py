@@ -10,25 +10,29 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import choice, finite_array, is_listed, real, with_old_names
+from linkwork.control.constrained import ControllerConstraints
 from linkwork.control.gains import Gains, gains
 from linkwork.control.goals import Goal, Situation, Task, one_state
 from linkwork.control.held_object import HeldObject
+from linkwork.control.impedance import Impedance
 from linkwork.control.law import CompiledController, ControlLaw, warn_of_motors
 from linkwork.control.limits import TorqueLimits, limited
 from linkwork.control.priorities import HANDLING, Hierarchy, Level, regular_forces
-from linkwork.control.references import Sample
+from linkwork.control.references import Reference, Sample
 from linkwork.dynamics.arguments import Array, as_array, as_frames, check_model
-from linkwork.dynamics.dynamics import forward_dynamics, inverse_dynamics, mass_matrix, nonlinear_effects
+from linkwork.dynamics.at_points import AtPoints
+from linkwork.dynamics.constrained_points import ConstrainedPoints
+from linkwork.dynamics.dynamics import inverse_dynamics, mass_matrix, nonlinear_effects
 from linkwork.dynamics.kinematics import (
     difference,
     forward_kinematics,
-    frame_acceleration,
     frame_velocity,
     jacobian,
     jacobian_drift,
 )
 from linkwork.dynamics.loads import external_wrench
-from linkwork.dynamics.operational import force_responses, operational_inertia_inverse
+from linkwork.dynamics.operational import force_responses
+from linkwork.dynamics.questions import Constraints
 from linkwork.engine.plans.costs import within
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
@@ -80,6 +84,8 @@ class Command:
         posture: (nv,), the part that is due to the posture; it accelerates no point of a task.
         levels: for each level, its rank and its singular directions.
         factor: by which ``limits="scale"`` reduced everything beyond the compensation; 1 if not at all.
+        reactions: (k, 6), N and N m: the wrenches that the torque relies on, on frame a of each constraint, in its
+            axes.
     """
 
     torque: Array
@@ -87,6 +93,7 @@ class Command:
     posture: Array
     levels: tuple[Level, ...]
     factor: float
+    reactions: Array
 
 
 class OperationalSpaceController(CompiledController):
@@ -97,10 +104,15 @@ class OperationalSpaceController(CompiledController):
     dynamically consistent null space N of the levels before it, and the posture in that of all levels. Every degree of
     freedom is assumed to be actuated, except those of held objects.
 
+    With ``constraints``, such as the feet on which a humanoid stands, all of this is done in the motions that they
+    allow (Sentis, Khatib), and only joints with a motor (``model.actuated``) are commanded: constraint forces drive the
+    rest, a floating base above all. They are bilateral: ``Command.reactions`` says what the ground must exert, and
+    ``WholeBodyController`` chooses forces within friction cones.
+
     Args:
         model: the mechanism.
-        levels: highest priority first; each is a ``Task``, a ``HeldObject`` or a list of these, which then share one
-            priority.
+        levels: highest priority first; each is a ``Task``, an ``Impedance``, a ``HeldObject`` or a list of these, which
+            then share one priority.
         posture: for the motion that the tasks leave free; without it that motion is undamped.
         limits: on torque, by the model's ``effort_limit``: "none"; "clip", each joint by itself; or "scale", everything
             beyond the compensation by one factor, which keeps the direction of motion.
@@ -109,6 +121,11 @@ class OperationalSpaceController(CompiledController):
             the mobility; "raise", a ``SingularError``. ``Command.levels`` reports them.
         threshold: the mobility below which a direction is singular, as a fraction of the point's mobility without the
             levels before.
+        constraints: supports and loops, as in ``lw.constrained_dynamics``, which may be redundant; without the welds
+            of held objects. None if left out.
+        reactions: wrenches (k, 6), N and N m, on frame a of each constraint, in its axes, or a ``Reference`` to these
+            6k numbers: of all constraint forces that let the robot move as it should, the nearest to these are used.
+            Zero by default: the least forces.
 
     Example:
         >>> import linkwork as lw
@@ -131,6 +148,8 @@ class OperationalSpaceController(CompiledController):
         limits: str = "none",
         singular: str = "drop",
         threshold: float = 1e-6,
+        constraints: Constraints = None,
+        reactions: Reference | ArrayLike | None = None,
     ) -> None:
         check_model(model)
         self.model, self.posture = model, posture
@@ -155,7 +174,24 @@ class OperationalSpaceController(CompiledController):
             raise ArgumentError(f"posture must be an lw.control.Posture, not {shown(posture)}")
         if posture is not None:
             self._springs, self._damping = _posture_gains(model, posture)
-        warn_of_motors("OperationalSpaceController", model, self._driven > 0.0)
+        self._constraints = self._as_constraints(constraints, reactions)
+        if not self._constraints:
+            warn_of_motors("OperationalSpaceController", model, self._driven > 0.0)
+
+    def _as_constraints(self, constraints: Constraints, reactions: Any) -> ControllerConstraints:
+        model = self.model
+        idle = (self._driven > 0.0) & ~model.actuated
+        if reactions is not None and not constraints:
+            raise ArgumentError("reactions are the wrenches of constraints; pass constraints, too")
+        found = ControllerConstraints(model, constraints, self._points, idle, reactions)
+        ends = {frozenset((each.frame_a, each.frame_b)) for each in found.held.constraints}
+        for weld in (weld for goal in self._goals if isinstance(goal, HeldObject) for weld in goal.welds):
+            if frozenset((weld.frame_a, weld.frame_b)) in ends:
+                raise ArgumentError(
+                    f"constraints hold {weld.frame_a!r} to {weld.frame_b!r}, and so does a held object of the levels; "
+                    f"leave the welds of its hands out of constraints"
+                )
+        return found
 
     def _by_floats(self, t: float, q: Array, v: Array) -> Array:
         return self.command(t, q, v).torque
@@ -167,15 +203,19 @@ class OperationalSpaceController(CompiledController):
 
     def _compiled_law(self) -> ControlLaw | None:
         """The law for regular states, in which every level has full rank; the same as ``command`` to rounding."""
-        plain = all(type(goal) in (Task, HeldObject) for goal in self._goals)
+        plain = all(type(goal) in (Task, HeldObject, Impedance) for goal in self._goals)
         own = type(self).command is OperationalSpaceController.command
         if not plain or not own or not within("task_rows", len(self._rows)):
             return None
         structure = [[goal.structure for goal in level] for level in self.levels]
         posture = self.posture is not None, self.posture is not None and self.posture.q is not None
         limiting = self._limits.limiting
-        what = repr(structure), posture, limiting, self._singular, self._threshold, tuple(self._driven.tolist())
-        followed = [(goal, name) for goal in self._goals for name in goal.follows]
+        what: tuple[Any, ...] = repr(structure), posture, limiting, self._singular, self._threshold
+        what = *what, tuple(self._driven.tolist())
+        followed: list[tuple[object, str]] = [(goal, name) for goal in self._goals for name in goal.follows]
+        if self._constraints:
+            followed.append((self._constraints, "reactions"))
+            what = *what, self._constraints.kinds
         owners = [(self, "_limits"), (self, "posture")]
         name, model, places = "OperationalSpaceController", self.model, self._places
         return ControlLaw(name, model, places, followed, self._numbers, owners, self._regular, *what)
@@ -183,6 +223,8 @@ class OperationalSpaceController(CompiledController):
     def _numbers(self) -> list[tuple[object, str]]:
         """The attributes of the law for regular states besides references: gains and limits."""
         numbers: list[tuple[object, str]] = [(self, "_viscous"), (self._limits, "most")]
+        if self._constraints:
+            numbers.append((self._constraints, "placements"))
         for goal in self._goals:
             numbers += [(goal, "kp"), (goal, "kd")]
         if self.posture is not None:
@@ -199,9 +241,11 @@ class OperationalSpaceController(CompiledController):
         model, points, rows = self.model, self._points, self._rows
         left, given = iter(samples), iter(numbers)
         viscous, most = next(given), next(given)
+        at = self._at(next(given) if self._constraints else None)
         bias, none = nonlinear_effects(model, q, v) + viscous * v, np.empty((0, 0))
         places, velocity = forward_kinematics(model, q, self._places), frame_velocity(model, q, v, points).ravel()
-        now = Situation(model, q, v, places, none, none, none, velocity, mass_matrix(model, q), bias)
+        under = (at.held.constraints, at.placements) if isinstance(at, ConstrainedPoints) else ()
+        now = Situation(model, q, v, places, none, none, none, velocity, mass_matrix(model, q), bias, *under)
         held, loads, first, seen = bias * self._driven, np.zeros(6 * len(points)), 0, len(points)
         accelerations = []
         for goal in self._goals:
@@ -210,7 +254,7 @@ class OperationalSpaceController(CompiledController):
             accelerations.append(acceleration)
             loads = loads if load is None else loads + _between(load, 6 * first, len(loads))
             first, seen = first + len(goal.points), seen + len(goal.seen)
-        missing = np.concatenate(accelerations) - jacobian_drift(model, q, v, points)[rows]
+        missing = np.concatenate(accelerations) - at.drift(q, v)[rows]
         posture: Any = np.zeros(model.nv)
         if self.posture is not None:
             free, still = weightless(model), np.zeros(model.nv)
@@ -218,14 +262,38 @@ class OperationalSpaceController(CompiledController):
             if self.posture.q is not None:
                 posture = posture + next(given) * difference(model, q, next(given))
             posture = posture * self._driven
-            answer = forward_dynamics(free, q, still, posture)
-            missing = missing - frame_acceleration(free, q, still, answer, points).ravel()[rows]
+            missing = missing - at.accelerations(q, posture)[rows]
         sizes = [sum(len(goal.rows) for goal in level) for level in self.levels]
-        mobility = operational_inertia_inverse(model, q, points)[np.ix_(rows, rows)]
+        mobility = at.inertia_inverse(q)[np.ix_(rows, rows)]
         forces = regular_forces(mobility, missing, sizes, self._singular, self._threshold)
-        wrenches = loads + forces @ np.eye(len(loads))[rows]
-        torque = held + self._applied(q, wrenches) + posture
+        wrenches = forces @ np.eye(len(loads))[rows]
+        if isinstance(at, ConstrainedPoints):
+            compensation = held + self._applied(q, loads)
+            effort = self._applied(q, wrenches) + posture
+            torque, compensation, _ = self._by_motors(at, q, v, effort, compensation, next(left))
+            return limited(torque, compensation, self._limits.limiting, most)[0]
+        torque = held + self._applied(q, loads + wrenches) + posture
         return limited(torque, held + self._applied(q, loads), self._limits.limiting, most)[0]
+
+    def _at(self, placements: Any) -> AtPoints:
+        """The points of the tasks, under constraints if placements that these hold are given."""
+        if placements is not None:
+            return self._constraints.points(placements)
+        asked = as_frames(self.model, self._points)
+        return AtPoints(asked, asked.method, "local", asked.offsets)
+
+    def _by_motors(
+        self, at: ConstrainedPoints, q: Array, v: Array, effort: Array, compensation: Array, reactions: Sample
+    ) -> tuple[Array, Array, Array]:
+        """The forces of motors for joint forces ``effort`` beyond the compensation, and of this alone; the wrenches of
+        the constraints.
+        """
+        share = self._constraints
+        needed = share.needed(at, q, v, effort, compensation)
+        torque, wrenches = share.shared(at, q, v, needed, reactions.value)
+        if self._limits.limiting != "none":
+            compensation = share.shared(at, q, v, compensation, reactions.value).torque
+        return torque, compensation, wrenches
 
     def _applied(self, q: Array, wrenches: Array) -> Array:
         """Jᵀ f, the joint forces of wrenches (6m,) at the points, by one recursion over traced arrays."""
@@ -251,14 +319,21 @@ class OperationalSpaceController(CompiledController):
                     compensation = compensation + load @ now.jacobian[6 * first : 6 * first + len(load)]
                 first, seen = first + len(goal.points), seen + len(goal.seen)
             asked.append((rows, np.concatenate(parts)))
+        at = self._at(self._constraints.placements if self._constraints else None)
+        J, responses, drift = now.jacobian, now.responses, now.drift
+        if isinstance(at, ConstrainedPoints):
+            J, responses, drift = at.jacobian(now.q), at.responses(now.q), at.drift(now.q, now.v)
         for rows, acceleration in asked:
-            hierarchy.add(now.jacobian[rows], now.responses[rows], acceleration - now.drift[rows])
+            hierarchy.add(J[rows], responses[rows], acceleration - drift[rows])
         posture = np.zeros(self.model.nv)
         if self.posture is not None:
             posture = hierarchy.beneath(self._advised(now) * self._driven)
-        wanted = compensation + hierarchy.forces + posture
+        wanted, reactions = compensation + hierarchy.forces + posture, np.zeros((0, 6))
+        if isinstance(at, ConstrainedPoints):
+            effort, told = hierarchy.forces + posture, self._constraints.reactions.at(t)
+            wanted, compensation, reactions = self._by_motors(at, now.q, now.v, effort, compensation, told)
         torque, factor = self._limits(wanted, compensation)
-        return Command(torque, compensation, posture, tuple(hierarchy.levels), factor)
+        return Command(torque, compensation, posture, tuple(hierarchy.levels), factor, reactions)
 
     def _advised(self, now: Situation) -> Array:
         """The joint forces (nv,) of the posture's springs and dampers."""
@@ -274,7 +349,8 @@ class OperationalSpaceController(CompiledController):
         places, responses = forward_kinematics(model, q, self._places), force_responses(model, q, points)
         bias = nonlinear_effects(model, q, v) + self._viscous * v
         drift, mass = jacobian_drift(model, q, v, points), mass_matrix(model, q)
-        return Situation(model, q, v, places, J, responses, drift, J @ v, mass, bias)
+        constraints = self._constraints.held.constraints
+        return Situation(model, q, v, places, J, responses, drift, J @ v, mass, bias, constraints)
 
 
 def _between(numbers: Array, first: int, count: int) -> Array:

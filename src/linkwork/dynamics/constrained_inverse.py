@@ -145,7 +145,7 @@ class _Forces(ConstrainedFunction):
             for constraint, grips in zip(held.constraints, held.grips, strict=True)
         ]
         K = all_rows(held, rows) @ jacobian(model, q, ends)
-        sizes = _smallest(state, idle, transposed(K[..., :, idle]), needed[..., idle], needed)
+        sizes = smallest(state, idle, transposed(K[..., :, idle]), needed[..., idle], needed)
         return (needed - times(transposed(K), sizes)) * driven, wrenches_of(held, rows, sizes)
 
 
@@ -160,14 +160,14 @@ def _without(state: ConstrainedState, mask: bytes | None) -> tuple[Array, NDArra
     return inverse_dynamics(model, state.q, state.v, state.tau, state.f_ext), idle, driven
 
 
-def _smallest(state: ConstrainedState, idle: Any, B: Array, right: Array, needed: Array) -> Array:
-    """The minimum-norm λ with B λ = right."""
+def smallest(state: ConstrainedState, idle: Any, B: Array, right: Array, needed: Array) -> Array:
+    """The minimum-norm λ with B λ = right, the part of the forces ``needed`` where no motor is (``idle``)."""
     count, unknown = B.shape[-2:]
     if not count:
         return np.zeros((*right.shape[:-1], unknown))
     if isinstance(state.solver, JoinedSolver):
         if not np.isfinite(B).all():
-            raise no_number(_FORCES.name, state.held.name)
+            raise no_number(state.solver.function, state.held.name)
         inverse: Array = np.asarray(np.linalg.pinv(B, rcond=1e-9), dtype=np.float64)
         sizes = times(inverse, right)
         sizes = sizes + times(inverse, right - times(B, sizes))
@@ -202,7 +202,7 @@ def _check(state: ConstrainedState, idle: Any, needed: Array, missing: Array) ->
     batch = f" at state {at} of the batch" if at else ""
     holds = f"the constraints {held.name} cannot" if held.constraints else "no constraint is there to"
     raise SingularError(
-        f"constrained_inverse_dynamics: the motion cannot be made{batch}: joint {model.joint_names[joint]!r} has no "
+        f"{solver.function}: the motion cannot be made{batch}: joint {model.joint_names[joint]!r} has no "
         f"motor, and {holds} exert all that it needs: {abs(missing[where][k]):.3g} N (or N m) are missing in its "
         f"degree of freedom {freedom - model.v_start[joint]}. Ask for another acceleration, add a constraint, or say "
         f"by actuated= where motors are"

@@ -13,7 +13,7 @@ from linkwork.dynamics.coupled_joints import coupled_sizes
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import HeldBy, Rows, conditions, one_by_one, over_ends
 from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity
-from linkwork.dynamics.operational import operational_inertia_inverse
+from linkwork.dynamics.operational import inertia_inverse
 from linkwork.model.model import Model
 from linkwork.spatial.small_matrices import transposed
 
@@ -58,7 +58,7 @@ class ConstrainedState(NamedTuple):
         q, v, ends = self.q, self.v, self.held.ends
         free = forward_dynamics(model, q, v, self.tau, self.f_ext)
         known = self.constraint_rows(frame_acceleration(model, q, v, free, ends))
-        mobility = known.C @ operational_inertia_inverse(model, q, ends) @ transposed(known.C)
+        mobility = known.C @ inertia_inverse(model, q, ends) @ transposed(known.C)
         return self.solver.solve(mobility, -known.rates), known
 
 

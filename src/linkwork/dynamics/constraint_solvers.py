@@ -113,6 +113,26 @@ class TracedSolver(_Named):
         return [x[0] + sound, *x[1:]]
 
 
+@dataclass(eq=False)
+class OfActive(TracedSolver):
+    """The same if only some constraints are active: the forces of the others are zero.
+
+    ``active`` (r,) is more than 0.5 for the rows of active constraints.
+    """
+
+    active: Any = None
+
+    def solve(self, matrix: Array, right: Array) -> Array:
+        """The magnitudes of the constraint forces; the rows of inactive constraints are those of a diagonal matrix."""
+        on, size = self.active > 0.5, len(self.active)
+        scale = np.max(np.where(on, np.diagonal(matrix), 0.0))
+        scale = np.where(scale > 0.0, scale, 1.0)
+        flags = np.where(on, 1.0, 0.0)
+        both = flags[:, None] * flags[None, :]
+        matrix = np.where(both > 0.5, matrix, np.where(np.eye(size) > 0.5, scale, 0.0))
+        return super().solve(matrix, np.where(on, right, 0.0))
+
+
 def _difference(found: Arrays, before: Arrays) -> Arrays:
     return tuple(now - then for now, then in zip(found, before, strict=True))
 

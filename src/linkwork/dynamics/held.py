@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linkwork.arguments import not_negative, seconds
-from linkwork.dynamics.arguments import Array, as_frames, check_model
+from linkwork.dynamics.arguments import Array, PointSet, as_frames, check_model
 from linkwork.dynamics.coupled_joints import as_couplings
 from linkwork.engine.plans.task import moved
 from linkwork.errors import ArgumentError
@@ -29,6 +29,7 @@ from linkwork.model.constraints import (
     as_constraints,
 )
 from linkwork.model.model import Frame, Model
+from linkwork.properties import cached_property
 from linkwork.spatial import Transform
 from linkwork.spatial.small_matrices import inverse, matrix_of, motion_cross, motion_matrix, skew, times, transposed
 
@@ -221,6 +222,7 @@ class HeldBy:
         self.laws: dict[Any, CompiledFunction] = {}
         self.problems: dict[str, Any] = {}
         self._settings: dict[tuple[float | None, float], Array] = {}
+        self._answers: dict[int, tuple[PointSet, dict[Any, Any]]] = {}
 
     def _check_idle(self) -> None:
         """Raise an error for a constraint between two frames of one body: no joint moves them relative to each other,
@@ -256,6 +258,17 @@ class HeldBy:
         """The frames of a constraint, each once."""
         return list(dict.fromkeys(end for g in grips for end in (self.a[g], self.b[g])))
 
+    @cached_property
+    def of_rows(self) -> list[int]:
+        """The constraint of each row of all constraints, in order."""
+        still = Held(np.eye(3), np.zeros(3), np.zeros(6))
+        with np.errstate(all="ignore"):
+            rows = [
+                one.all_rows(self.model, [still] * len(grips))[0]
+                for one, grips in zip(self.constraints, self.grips, strict=True)
+            ]
+        return [number for number, own in enumerate(rows) for _ in range(own.shape[-2])]
+
     @property
     def name(self) -> str:
         return ", ".join(shown_constraint(constraint) for constraint in self.constraints)
@@ -289,6 +302,15 @@ class HeldBy:
         """The same, or None if it would be too long. It may be traced to tell, so not while another function is."""
         found = self.kept_law(key, make) if self.whole else None
         return found if found is not None and found.fits else None
+
+    def answers_at(self, asked: PointSet) -> dict[Any, Any]:
+        """Cached answers about points under these constraints (``dynamics.questions``)."""
+        table = self._answers.get(id(asked))
+        if table is None:
+            if len(self._answers) >= 1000:  # points that move from call to call
+                self._answers.clear()
+            table = self._answers[id(asked)] = (asked, {})  # which keeps the points, so that no others have their id
+        return table[1]
 
     @property
     def kinds(self) -> tuple[object, ...]:

@@ -65,7 +65,16 @@ def _scaled(matrix: Array) -> tuple[Array, Array]:
         return matrix / (diagonal[..., :, None] * diagonal[..., None, :]), diagonal
 
 
-def _deficient(asked: PointSet, scaled: Array, diagonal: Array) -> SingularError:
+def check_mobility(asked: PointSet, inverse: Array, scales: Array, where: str) -> None:
+    """Raise an error that names the points if Λ⁻¹ is singular; its rounding errors are relative to ``scales``."""
+    units = np.sqrt(scales)
+    with np.errstate(all="ignore"):
+        scaled = np.nan_to_num(inverse / (units[..., :, None] * units[..., None, :]))
+    if not (np.linalg.eigvalsh(scaled) > SINGULAR * inverse.shape[-1]).all():
+        raise _deficient(asked, scaled, np.sqrt(np.einsum("...ii->...i", inverse)), where)
+
+
+def _deficient(asked: PointSet, scaled: Array, diagonal: Array, under: str = "") -> SingularError:
     scaled = np.nan_to_num(scaled) * (diagonal[..., :, None] > 0.0)
     ranks = (np.linalg.eigvalsh(scaled) > 1e-11 * scaled.shape[-1]).sum(axis=-1)
     where = tuple(int(i) for i in np.unravel_index(int(np.argmin(ranks)), ranks.shape))
@@ -73,6 +82,6 @@ def _deficient(asked: PointSet, scaled: Array, diagonal: Array) -> SingularError
     state = f" at state {list(where)} of the batch" if where else ""
     return SingularError(
         f"operational_inertia: the inverse is singular{state}: of the {scaled.shape[-1]} numbers asked of {points} "
-        f"model {asked.model.name!r} can move only {ranks[where]} independently. Ask for fewer points or axes "
+        f"model {asked.model.name!r} can move only {ranks[where]} independently{under}. Ask for fewer points or axes "
         f"(lw.Point(..., axes='position')), or pass damping or pseudo_inverse=True"
     )

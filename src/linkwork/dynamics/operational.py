@@ -1,4 +1,4 @@
-"""Public functions of the operational-space inertia matrix: itself, its inverse, and force responses."""
+"""The inverse of the operational-space inertia matrix, and force responses."""
 
 from __future__ import annotations
 
@@ -15,37 +15,10 @@ METHODS = (*OPERATIONAL, _AUTO)
 _INVERSES = {method: f"operational/{method}" for method in OPERATIONAL}
 
 
-def operational_inertia_inverse(
+def inertia_inverse(
     model: Model, q: ArrayLike, frames: Frames, method: str = "auto", *, out: Array | None = None
 ) -> Array:
-    """Λ⁻¹ = J M⁻¹ Jᵀ, which maps forces at points to their accelerations. It exists in every configuration.
-
-    Args:
-        model: the mechanism.
-        q: configuration (..., nq).
-        frames: m names of ``model.frame_names`` or ``lw.Point`` objects, on any bodies; several may be on one body.
-        method: "chang_khatib", O(nm + m²); "extended_propagator", O(n + md + m²) for tree depth d; "pv", O(n + m²);
-            "sparse", O(n + md + m²d), Yᵀ D⁻¹ Y with M = Lᵀ D L, Y = L⁻ᵀ Jᵀ; "dense", J M⁻¹ Jᵀ from sparse factors of M;
-            or "auto", which selects one of these by a rule on the tree and the points: in nine of ten cases counted,
-            the one with the fewest operations or at most 15 % more.
-        out: an array for the result, written in place and returned; a new one if left out.
-
-    Returns:
-        (..., 6m, 6m), symmetric, in the frames' own axes: 1/kg, 1/(kg m), 1/(kg m²); three rows and columns for a
-        point with axes "position" or "rotation".
-
-    Raises:
-        SingularError: if a joint can move without moving any inertia.
-
-    Example:
-        >>> import linkwork as lw
-        >>> builder = lw.Builder()
-        >>> _ = builder.add_body("cart", joint=lw.joints.Prismatic("x"), mass=2.0)
-        >>> lw.operational_inertia_inverse(builder.build(), [0.0], [lw.Point("cart", axes="position")])
-        array([[0.5, 0. , 0. ],
-               [0. , 0. , 0. ],
-               [0. , 0. , 0. ]])
-    """
+    """Λ⁻¹ = J M⁻¹ Jᵀ without constraints."""
     if type(method) is not str or method not in _INVERSES:
         method = chosen(as_frames(model, frames), method)
     return call.every_frames(_INVERSES[method], model, frames, out, q)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import choice, finite_array, go_together, memory_for, once, switch
+from linkwork.arguments import finite_array, go_together, memory_for, once, switch
 from linkwork.compiled.arrays import is_traced
-from linkwork.dynamics.arguments import Array, Frames, as_frames
-from linkwork.dynamics.at_points import AtPoints, Question
+from linkwork.dynamics.arguments import Array, Frames
+from linkwork.dynamics.at_points import AtPoints
 from linkwork.dynamics.inversion import as_damping
-from linkwork.dynamics.operational import METHODS
+from linkwork.dynamics.questions import Constraints, Question
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
 from linkwork.spatial.small_matrices import times, transposed
@@ -81,6 +81,7 @@ def operational_space(
     pseudo_inverse: bool = False,
     reference: str = "local",
     *,
+    constraints: Constraints = None,
     out: OperationalSpace | None = None,
 ) -> OperationalSpace:
     """All quantities of operational-space control at points, for a state or a batch; one kernel for few points.
@@ -95,6 +96,8 @@ def operational_space(
         pseudo_inverse: use the pseudo-inverse of Λ⁻¹ where Λ does not exist.
         reference: "local", "world" or "local_world_aligned", as in ``jacobian``: the axes and origin of all
             accelerations and forces.
+        constraints: loops, supports and grasps that the mechanism obeys, as in ``constrained_dynamics``; they may be
+            redundant. None if left out.
         out: an ``OperationalSpace`` whose arrays are written in place and which is returned; a new one if left out.
 
     Returns:
@@ -117,9 +120,9 @@ def operational_space(
     if out is not None:
         if not isinstance(out, OperationalSpace):
             raise ArgumentError(f"out must be an lw.OperationalSpace, as the function returns, not {shown(out)}")
-        _spaces(model, q, v, points, method, damping, pseudo_inverse, reference, out=_ARRAYS(out))
+        _spaces(model, q, v, points, method, damping, pseudo_inverse, reference, constraints, out=_ARRAYS(out))
         return out
-    found = _spaces(model, q, v, points, method, damping, pseudo_inverse, reference, out=None)
+    found = _spaces(model, q, v, points, method, damping, pseudo_inverse, reference, constraints, out=None)
     space = object.__new__(OperationalSpace)  # half the time of a frozen dataclass's own constructor
     own = space.__dict__
     (
@@ -134,10 +137,10 @@ _ARRAYS = attrgetter(*(field.name for field in fields(OperationalSpace)))
 
 def _spaces(
     model: Model, q: ArrayLike, v: ArrayLike, points: Frames, method: str, damping: float, pseudo_inverse: bool,
-    reference: str, *, out: tuple[Array, ...] | None,
+    reference: str, constraints: Constraints, *, out: tuple[Array, ...] | None,
 ) -> tuple[Array, ...]:  # fmt: skip
     """The arrays of an ``OperationalSpace``."""
-    answer = _SPACE.at(model, points, method, reference)
+    answer = _SPACE.at(model, points, method, reference, constraints)
     damping = as_damping(damping)
     if pseudo_inverse is not False:
         pseudo_inverse = switch("pseudo_inverse", pseudo_inverse)
@@ -165,7 +168,13 @@ _SPACE = Question("operational_space", _space, (_Q, _V, _DAMPING), ("rv", "r", "
 
 
 def dynamically_consistent_inverse(
-    model: Model, q: ArrayLike, frames: Frames, method: str = "auto", *, out: Array | None = None
+    model: Model,
+    q: ArrayLike,
+    frames: Frames,
+    method: str = "auto",
+    *,
+    constraints: Constraints = None,
+    out: Array | None = None,
 ) -> Array:
     """J̄ = M⁻¹ Jᵀ Λ: the generalised inverse of J (J J̄ = 1) that minimises the kinetic energy.
 
@@ -174,6 +183,8 @@ def dynamically_consistent_inverse(
         q: configuration (..., nq).
         frames: m names of ``model.frame_names`` or ``lw.Point`` objects.
         method: for Λ⁻¹, as in ``operational_inertia_inverse``.
+        constraints: loops, supports and grasps that the mechanism obeys, as in ``constrained_dynamics``; they may be
+            redundant. None if left out.
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
@@ -192,7 +203,7 @@ def dynamically_consistent_inverse(
                [0., 1., 0.],
                [0., 0., 1.]])
     """
-    found: Array = _CONSISTENT_INVERSE.at(model, frames, method)(out, q)
+    found: Array = _CONSISTENT_INVERSE.at(model, frames, method, constraints=constraints)(out, q)
     return found
 
 
@@ -204,7 +215,14 @@ _CONSISTENT_INVERSE = Question("dynamically_consistent_inverse", _consistent_inv
 
 
 def null_space_torque(
-    model: Model, q: ArrayLike, tau: ArrayLike, frames: Frames, method: str = "auto", *, out: Array | None = None
+    model: Model,
+    q: ArrayLike,
+    tau: ArrayLike,
+    frames: Frames,
+    method: str = "auto",
+    *,
+    constraints: Constraints = None,
+    out: Array | None = None,
 ) -> Array:
     """Nᵀ τ = τ - Jᵀ J̄ᵀ τ: the part of the joint forces that does not accelerate the points.
 
@@ -214,6 +232,8 @@ def null_space_torque(
         tau: joint forces (..., nv), N or N m.
         frames: m names of ``model.frame_names`` or ``lw.Point`` objects.
         method: for Λ⁻¹, as in ``operational_inertia_inverse``.
+        constraints: loops, supports and grasps that the mechanism obeys, as in ``constrained_dynamics``; they may be
+            redundant. None if left out.
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
@@ -230,7 +250,7 @@ def null_space_torque(
         >>> bool(abs(lw.force_responses(arm, q, hand) @ tau).max() < 1e-9)  # J M⁻¹ Nᵀ τ
         True
     """
-    found: Array = _NULL_SPACE_TORQUE.at(model, frames, method)(out, q, tau)
+    found: Array = _NULL_SPACE_TORQUE.at(model, frames, method, constraints=constraints)(out, q, tau)
     return found
 
 
@@ -249,6 +269,7 @@ def operational_bias(
     frames: Frames,
     method: str = "auto",
     *,
+    constraints: Constraints = None,
     out: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
     """The bias forces at points, μ and p of F = Λ a + μ + p: Coriolis and centrifugal forces, and gravity.
@@ -259,6 +280,8 @@ def operational_bias(
         v: velocity (..., nv).
         frames: m names of ``model.frame_names`` or ``lw.Point`` objects.
         method: for Λ⁻¹, as in ``operational_inertia_inverse``.
+        constraints: loops, supports and grasps that the mechanism obeys, as in ``constrained_dynamics``; they may be
+            redundant. None if left out.
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
@@ -274,7 +297,7 @@ def operational_bias(
         >>> bool(abs(p[2] - 9.81 * box.mass) < 1e-9)
         True
     """
-    found: tuple[Array, Array] = _BIAS.at(model, frames, method)(out, q, v)
+    found: tuple[Array, Array] = _BIAS.at(model, frames, method, constraints=constraints)(out, q, v)
     return found
 
 
@@ -293,6 +316,7 @@ def effective_mass(
     direction: ArrayLike,
     method: str = "auto",
     *,
+    constraints: Constraints = None,
     out: Array | None = None,
 ) -> Array:
     """The mass felt when a point is pushed along a direction u: 1 / (uᵀ Λ⁻¹ u).
@@ -303,6 +327,8 @@ def effective_mass(
         point: a name of ``model.frame_names`` or an ``lw.Point``; only its position matters, not its axes.
         direction: (..., 3), of any length, in the frame's own axes.
         method: for Λ⁻¹, as in ``operational_inertia_inverse``.
+        constraints: loops, supports and grasps that the mechanism obeys, as in ``constrained_dynamics``; they may be
+            redundant. None if left out.
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
@@ -317,12 +343,9 @@ def effective_mass(
     """
     if not isinstance(point, str | Point):
         raise ArgumentError(f"point must be a frame's name or an lw.Point, not {shown(point)}")
-    known = as_frames(model, point).answers
-    key = effective_mass, method if type(method) is str else choice("method", method, METHODS)
-    if key not in known:
-        given = Point(point) if isinstance(point, str) else point
-        known[key] = _MASS.at(model, [Point(given.frame, given.offset, "position")], method)
-    found: Array = known[key](out, q, direction)
+    given = Point(point) if isinstance(point, str) else point
+    position = Point(given.frame, given.offset, "position")
+    found: Array = _MASS.at(model, position, method, constraints=constraints)(out, q, direction)
     return found
 
 

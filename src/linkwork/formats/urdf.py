@@ -77,8 +77,8 @@ def model_of(
         bodies.append(Body(body_names[root], joint_name, 0, free, IDENTITY, base, (), Limits.none(free)))
         base = NOTHING
     for joint, inertia in zip(joints, inertias, strict=True):
-        own, carrier, place = body_names[joint.child], numbers[joint.parent], places[joint.place]
-        bodies.append(Body(own, joint.name, carrier, joint.joint, place, inertia, (), joint.limits))
+        name, carrier, place = body_names[joint.child], numbers[joint.parent], places[joint.place]
+        bodies.append(Body(name, joint.name, carrier, joint.joint, place, inertia, (), joint.limits))
     frames = with_own_frames([Frame(WORLD, 0, IDENTITY), *[Frame(root, 0, IDENTITY, "link")] * on_world], bodies)
     rest = tuple(meshes), tuple(couplings), (), _on_bodies(shapes, numbers)
     model = Model(robot.name, tuple(bodies), frames, (x, y, z), *rest, base_inertia=base)

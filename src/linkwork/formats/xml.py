@@ -86,28 +86,28 @@ class Element:
 
     def child(self, tag: str) -> Element | None:
         """The only child of that tag, or None; a second one is an error, because it is ambiguous."""
-        found = None
+        only = None
         for child in self.children:
             if child.tag == tag:
-                if found is not None:
-                    raise child.error(f"there is already a <{tag}> in this <{self.tag}>, at line {found.line}")
-                found = child
-        return found
+                if only is not None:
+                    raise child.error(f"there is already a <{tag}> in this <{self.tag}>, at line {only.line}")
+                only = child
+        return only
 
     def parts(self, *tags: str) -> dict[str, Element]:
         """The children by their tags; a second child of one of ``tags`` is an error."""
-        found = {child.tag: child for child in self.children}
-        if len(found) < len(self.children):
+        by_tag = {child.tag: child for child in self.children}
+        if len(by_tag) < len(self.children):
             for tag in tags:
                 self.child(tag)
-        return found
+        return by_tag
 
     def need(self, tag: str) -> Element:
         """The only child of that tag, which is required."""
-        found = self.child(tag)
-        if found is None:
+        child = self.child(tag)
+        if child is None:
             raise self.error(f"it has no <{tag}>")
-        return found
+        return child
 
     def word(self, attribute: str) -> str:
         """The value of a required attribute that must not be empty."""

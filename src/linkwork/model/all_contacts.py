@@ -120,8 +120,8 @@ def _tuples(what: str, values: Any, *names: str) -> None:
         return
     from linkwork.model.contacts import Contact, Softness
 
-    known = {kind.__name__: kind for kind in (Contact, Softness, str, float, tuple)}
-    kinds = [known[name] for name in names]
+    types = {kind.__name__: kind for kind in (Contact, Softness, str, float, tuple)}
+    kinds = [types[name] for name in names]
     if fits and len(kinds) == 1:
         fits = all(isinstance(each, kinds[0]) for each in values)
     elif fits:

@@ -128,12 +128,12 @@ class _Assembling:
 
     def _branches(self, body: int) -> int:
         """The branches on a link besides its own path; -1 for none."""
-        found = [child for child in self.children[body] if child != self.heavy[body]]
-        if not found:
+        branches = [child for child in self.children[body] if child != self.heavy[body]]
+        if not branches:
             return -1 if body else self._part("gathered", 0, (), False)
         return _halved(
-            [self.sizes[child] for child in found],
-            lambda k: self.whole[found[k]],
+            [self.sizes[child] for child in branches],
+            lambda k: self.whole[branches[k]],
             lambda one, two, _: self._part("gathered", body, (one, two), False),
         )
 
@@ -175,18 +175,18 @@ def _halved(weights: Sequence[int], leaf: Callable[[int], int], node: Callable[[
     before = [0]
     for weight in weights:
         before.append(before[-1] + weight)
-    found: dict[tuple[int, int], int] = {}
+    nodes: dict[tuple[int, int], int] = {}
     ahead = [(0, len(weights), False)]
     while ahead:
         start, stop, ready = ahead.pop()
         if stop - start == 1:
-            found[start, stop] = leaf(start)
+            nodes[start, stop] = leaf(start)
             continue
         middle = (before[start] + before[stop]) / 2
         after = bisect_left(before, middle, start + 1, stop - 1)
         split = min((k for k in (after - 1, after) if k > start), key=lambda k: abs(before[k] - middle))
         if ready:
-            found[start, stop] = node(found[start, split], found[split, stop], split)
+            nodes[start, stop] = node(nodes[start, split], nodes[split, stop], split)
         else:
             ahead += [(start, stop, True), (split, stop, False), (start, split, False)]
-    return found[0, len(weights)]
+    return nodes[0, len(weights)]

@@ -112,11 +112,11 @@ class LoopWalks:
         yield crossing
         yield from self._crossings(crossing.rest, crossing.index[:-1], crossing.index[-1] + 1)
 
-    def _crossings(self, found: tuple[Crossing, ...], where: tuple[int, ...], first: int = 0) -> Iterator[OpenLoop]:
-        for k, each in enumerate(found):
+    def _crossings(self, crossings: tuple[Crossing, ...], where: tuple[int, ...], first: int = 0) -> Iterator[OpenLoop]:
+        for k, crossing in enumerate(crossings):
             one = OpenLoop()
-            one.index, one.loop = (*where, first + k), Numbered(each.loop)
-            one.strand, one.onward, one.rest = Numbered(each.strand), Numbered(each.onward), found[k + 1 :]
+            one.index, one.loop = (*where, first + k), Numbered(crossing.loop)
+            one.strand, one.onward, one.rest = Numbered(crossing.strand), Numbered(crossing.onward), crossings[k + 1 :]
             yield one
 
     def _open(self, step: Attached | Closed, kind: tuple[int, ...] = (0,), frame: Any = None) -> OpenLoop:
@@ -132,9 +132,9 @@ class LoopWalks:
     @cached_property
     def _pairs(self) -> set[tuple[int, int]]:
         """Pairs of loops that are ever open together, and of each with itself."""
-        found = {(loop, loop) for loop in range(self._loops.loops)}
+        pairs = {(loop, loop) for loop in range(self._loops.loops)}
         for step in self._loops.steps:
             ends: list[Attached | Closed] = [*step.attached, *step.closed_behind, *step.closed]
-            groups = [step.crossings, *((*each.others, each) for each in ends)]
-            found |= {(one.loop, other.loop) for group in groups for one in group for other in group}
-        return found
+            groups = [step.crossings, *((*end.others, end) for end in ends)]
+            pairs |= {(one.loop, other.loop) for group in groups for one in group for other in group}
+        return pairs

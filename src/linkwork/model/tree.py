@@ -289,18 +289,18 @@ class Tree(SegmentWalks, PathWalks, LoopWalks, PartWalks, Walks):
 
     def junction_of(self, frame: FrameNode) -> Junction:
         """The first junction on a frame's path; its own body may be one."""
-        found, of_frames = self._junctions
-        return found[of_frames[frame.index]]
+        junctions, of_frames = self._junctions
+        return junctions[of_frames[frame.index]]
 
     @cached_property
     def _junctions(self) -> tuple[list[Junction], list[int]]:
         table, of_frames = junctions_of(self._parents(), [frame.body.index for frame in self._frames])
-        found: list[Junction] = []
+        junctions: list[Junction] = []
         for index, (body, following) in enumerate(table):
             junction = Junction()
-            found.append(junction)
-            junction.index, junction.body, junction.next = index, self._nodes[body], found[following]
-        return found, of_frames
+            junctions.append(junction)
+            junction.index, junction.body, junction.next = index, self._nodes[body], junctions[following]
+        return junctions, of_frames
 
     @cached_property
     def _children(self) -> list[list[Node]]:

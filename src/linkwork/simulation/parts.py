@@ -7,10 +7,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from linkwork.algorithms import STEP_PARTS
-from linkwork.arguments import once
+from linkwork.arguments import once, switch
 from linkwork.dynamics.arguments import Array, as_array, check_finite
 from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
@@ -26,27 +25,30 @@ from linkwork.simulation.arguments import (
 
 OVER_TIME = ("tau", "q_target", "v_target", "f_ext")
 """Arguments that may have a row for each step."""
+_DRIVES = ("tau", "q_target", "kp", "v_target", "kd")
 
 
-def step_parts(model: Model, effort_limits: bool | ArrayLike, driven: bool = False, **values: Any) -> dict[str, Array]:
-    """Those of ``STEP_PARTS`` that have an effect, each (..., T or 1, numbers); ``driven`` says whether a law drives.
+def step_parts(model: Model, given: Mapping[str, Any], friction: Any, driven: bool) -> dict[str, Array]:
+    """Those of ``STEP_PARTS`` that have an effect, each (..., T or 1, numbers), of the arguments of a public function,
+    ``given`` by name; ``friction`` is what ``step_of`` has left of it, ``driven`` says whether a law or a function
+    drives.
 
     Machine code checks whether arrays over time are finite; ``check_over_time`` then finds where they are not.
     """
-    parts = _drive(model, {name: x for name, x in values.items() if x is not None})
-    damping, friction = damping_of(model, values["damping"]), friction_of(model, values["friction"])
-    for name, array in (("damping", damping), ("friction", check_finite(model, "friction", "velocity", friction))):
+    parts = _drive(model, {name: given[name] for name in _DRIVES if given[name] is not None})
+    damping, rubs = damping_of(model, given["damping"]), friction_of(model, friction)
+    for name, array in (("damping", damping), ("friction", check_finite(model, "friction", "velocity", rubs))):
         if once(array).any():
             parts[name] = _at_all_times(array)
-    if values["springs"] and model.stiffness.any():
+    if switch("springs", given["springs"]) and model.stiffness.any():
         parts["stiffness"], parts["springref"] = _at_all_times(model.stiffness), _at_all_times(model.springref)
-    most = effort_limits_of(model, effort_limits)
-    if warn_of_efforts(model, effort_limits, driven, parts):
+    most = effort_limits_of(model, given["effort_limits"])
+    if warn_of_efforts(model, given["effort_limits"], driven, parts):
         finite = np.minimum(once(most), np.finfo(np.float64).max)  # machine code requires finite numbers
         if np.isfinite(once(most)).any():
             parts["effort"] = _at_all_times(np.broadcast_to(finite, most.shape))
-    if values["f_ext"] is not None:
-        array = as_array(model, "f_ext", "wrenches", values["f_ext"])
+    if given["f_ext"] is not None and not callable(given["f_ext"]):
+        array = as_array(model, "f_ext", "wrenches", given["f_ext"])
         array = array if array.ndim > 2 else array[None]
         parts["f_ext"] = array.reshape((*array.shape[:-2], 6 * len(model.bodies)))
     return parts
@@ -101,7 +103,7 @@ def check_over_time(model: Model, parts: dict[str, Array]) -> None:
 
 
 def of_one_motion(model: Model, parts: Mapping[str, Array], steps: int) -> dict[str, Array]:
-    """Copies of the parts of one motion, each (1, steps, or one more for the final state; numbers)."""
+    """Copies of the parts of one motion, each (1, or steps and one more for the final state; numbers)."""
     for name, array in parts.items():
         one = "nbodies, 6" if name == "f_ext" else f"{array.shape[-1]}"
         if array.ndim > 2 or (name not in OVER_TIME and len(array) > 1):
@@ -111,10 +113,8 @@ def of_one_motion(model: Model, parts: Mapping[str, Array], steps: int) -> dict[
         if len(array) not in (1, steps, steps + 1):
             raise wrong_rows(name, len(array), steps)
     check_over_time(model, dict(parts))
-    copies = {name: np.array(array, order="C") for name, array in parts.items()}
-    if "f_ext" in copies:
-        copies["f_ext"] = copies["f_ext"].reshape(-1, len(model.bodies), 6)
-    return copies
+    last = {name: array[-1:] if 1 < len(array) == steps else array[:0] for name, array in parts.items()}
+    return {name: np.concatenate([array, last[name]]) for name, array in parts.items()}
 
 
 def broadcast(batch: tuple[int, ...], parts: dict[str, Array]) -> tuple[int, ...]:

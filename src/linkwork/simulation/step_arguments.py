@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import CLOSING
-from linkwork.arguments import Array, choice, not_negative, once, positive, switch
+from linkwork.arguments import Array, choice, is_listed, not_negative, once, positive, switch
 from linkwork.dynamics.dynamics import FORWARD_METHODS
 from linkwork.errors import ArgumentError, shown
 from linkwork.late import LateFunction
@@ -20,8 +22,10 @@ from linkwork.simulation.laws import as_law
 from linkwork.simulation.step import Step
 
 if TYPE_CHECKING:
+    from linkwork.simulation.events import Data
     from linkwork.simulation.stops import Joint
 
+events_of = LateFunction("linkwork.simulation.events:events_of")
 resisting_joints = LateFunction("linkwork.simulation.stops:resisting_joints")
 
 DEFAULT = "articulated_body"
@@ -32,48 +36,53 @@ FRICTION_LAWS = ("stiction", "smoothed")
 
 
 def step_of(
-    model: Model,
-    dt: float,
-    *,
-    integrator: str,
-    friction_law: str,
-    friction: bool | ArrayLike,
-    torque: Any,
-    constraints: Any,
-    stabilisation: Any,
-    proximal: Any,
-    joint_limits: Any,
-    contacts: Any,
-    cost: Any = None,
-    load: Any = None,
-    contact_forces: bool = False,
-    method: Any = DEFAULT,
+    model: Model, dt: float, given: Mapping[str, Any], load: Any = None, contact_forces: bool = False
 ) -> tuple[Step, bool | ArrayLike]:
-    """The step, without the parameters of the mechanism that are data; and the friction (..., nv) that is a part of it,
-    rather than a property of the joints or a row of the contact problem.
+    """The step that the arguments of a public function describe, ``given`` by name, without the parameters of the
+    mechanism that are data; and the friction (..., nv) that is a part of it, rather than a property of the joints or a
+    row of the contact problem.
     """
-    choice("friction_law", friction_law, FRICTION_LAWS)
-    stopped, smoothed = switch("joint_limits", joint_limits), friction_law == "smoothed"
+    friction, contacts, torque, cost = given["friction"], given["contacts"], given["torque"], given.get("cost")
+    choice("friction_law", given["friction_law"], FRICTION_LAWS)
+    stopped, smoothed = switch("joint_limits", given["joint_limits"]), given["friction_law"] == "smoothed"
     rough = contacts is not None and switch("friction", friction, " beside contacts, where it is the model's")
-    stuck = np.zeros(model.nv) if contacts is not None else _stiction(model, friction, smoothed, integrator)
+    stuck = np.zeros(model.nv)
+    if contacts is None:
+        stuck = _stiction(model, friction, smoothed, given["integrator"])
+    constraints, time_constant = given["constraints"], given["stabilisation"]
     step = Step(
         model,
-        integrator,
-        None if torque is None else as_law(model, "torque", torque, (model.nv,)),
-        load,
-        None if cost is None else as_law(model, "cost", cost, (), ("tau",)),
-        model.constraints if constraints is None else as_constraints(constraints),
-        10.0 * dt if stabilisation is None else positive("stabilisation", stabilisation),
-        not_negative("proximal", proximal),
-        _joints(model, stuck, stopped and contacts is None),
-        None if contacts is None else as_contacts(contacts),
-        rough,
-        contact_forces,
-        method,
+        given["integrator"],
+        law=None if torque is None else as_law(model, "torque", torque, (model.nv,)),
+        load=load,
+        cost=None if cost is None else as_law(model, "cost", cost, (), ("tau",)),
+        constraints=model.constraints if constraints is None else as_constraints(constraints),
+        stabilisation=10.0 * dt if time_constant is None else positive("stabilisation", time_constant),
+        proximal=not_negative("proximal", given["proximal"]),
+        joints=_joints(model, stuck, stopped and contacts is None),
+        contacts=None if contacts is None else as_contacts(contacts),
+        rough=rough,
+        contact_forces=contact_forces,
+        method=given.get("method", DEFAULT),
     )
     _check_method(step, constraints is None)
     step.touching  # noqa: B018  # raises an error for invalid contacts
     return step, friction if smoothed and contacts is None else False
+
+
+def with_events(step: Step, events: Any) -> tuple[Step, Data]:
+    """The step with events, and their data; the step itself if there are none."""
+    if events is None or (is_listed(events) and not len(events)):
+        return step, {}
+    if step.contacts is not None:
+        raise ArgumentError(
+            "events change lw.Weld, lw.Ball, ... of a step without contacts; contacts come and go by themselves, so "
+            "leave contacts or events out"
+        )
+    if step.integrator == "adaptive" or step.method != DEFAULT:
+        raise ArgumentError("events take the default method, and no adaptive integrator")
+    made, data = events_of(step.model, step.constraints, events)
+    return replace(step, events=made), data
 
 
 def _check_method(step: Step, by_default: bool) -> None:

@@ -219,10 +219,10 @@ def _over_any_scalar(names: tuple[str, ...], text: Callable[..., Any], exact: Ca
             batch = batch or _is_batch(x)
         if batch:
             with np.errstate(all="ignore"):
-                found = text(*(x.astype(np.float64, copy=False) if _is_batch(x) else float(x) for x in arguments))
-            if isinstance(found, float):  # the result depends on no array
-                return np.full(np.broadcast_shapes(*map(np.shape, arguments)), found)
-            return found
+                results = text(*(x.astype(np.float64, copy=False) if _is_batch(x) else float(x) for x in arguments))
+            if isinstance(results, float):  # the result depends on no array
+                return np.full(np.broadcast_shapes(*map(np.shape, arguments)), results)
+            return results
         return text(*map(float, arguments))
 
     return function

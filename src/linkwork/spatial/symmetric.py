@@ -21,11 +21,14 @@ class Factor(Numbers):
         self.lower, self.inverse_pivots = lower, inverse_pivots
 
     @staticmethod
-    def of_matrix(rows: Sequence[Sequence[Scalar]], terms: Sequence[Scalar] = ()) -> Factor:
+    def of_matrix(
+        rows: Sequence[Sequence[Scalar]], terms: Sequence[Scalar] = (), least: Sequence[Scalar] = ()
+    ) -> Factor:
         """From the lower triangle of a matrix.
 
         ``terms`` are the terms that cancel in the pivot of each row. A pivot at the level of their rounding error
-        counts as zero, so that its inverse does not exist.
+        counts as zero, so that its inverse does not exist. A row whose pivot is not above its ``least`` depends on
+        those before it: the inverse pivot is zero, so that ``solve`` gives it no share.
         """
         n = len(rows)
         lower: list[list[Scalar]] = [[] for _ in range(n)]
@@ -45,7 +48,7 @@ class Factor(Numbers):
             if terms:
                 cancelled.append(terms[i] + total(l * l * t for l, t in zip(lower[i], cancelled, strict=True)))
                 pivot = where_less(cancelled[i] * ROUNDING, pivot, pivot, 0.0)
-            inverse_pivots.append(1.0 / pivot)
+            inverse_pivots.append(where_less(least[i], pivot, _inverse(pivot), 0.0) if least else 1.0 / pivot)
         return Factor(lower, inverse_pivots)
 
     def numbers(self) -> list[Scalar]:
@@ -79,6 +82,11 @@ class Factor(Numbers):
             for k in range(i + 1, len(x)):
                 x[i] = x[i] - self.lower[k][i] * x[k]
         return x
+
+
+def _inverse(pivot: Scalar) -> Scalar:
+    """1 / pivot, or zero for a number that is zero."""
+    return 0.0 if isinstance(pivot, float) and pivot == 0.0 else 1.0 / pivot
 
 
 def plus_diagonal(rows: Sequence[Sequence[Scalar]], diagonal: Sequence[Scalar]) -> list[list[Scalar]]:

@@ -27,7 +27,8 @@ from linkwork.dynamics.constraint_solvers import TracedSolver
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import HeldBy, held_by, loads_of
 from linkwork.dynamics.held_derivatives import around_constraints
-from linkwork.dynamics.operational import force_responses, operational_inertia_inverse
+from linkwork.dynamics.operational import force_responses
+from linkwork.dynamics.operational_inertia import operational_inertia_inverse
 from linkwork.dynamics.traced import traced_call
 from linkwork.engine.plans import Plan, Task, TracedTask, plan_for
 from linkwork.model.rotors import with_rotors

@@ -8,9 +8,8 @@ from math import isfinite, prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from linkwork.arguments import all_finite, choice, finite_array, memory_for, switch
+from linkwork.arguments import all_finite, choice, finite_array, memory_for
 from linkwork.batches import is_plain
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, as_batch
@@ -34,8 +33,9 @@ from linkwork.simulation.parts import (
     warn_of_efforts,
 )
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.step_arguments import DEFAULT, step_of
+from linkwork.simulation.step_arguments import step_of, with_events
 
+check_events = LateFunction("linkwork.simulation.events:check_events")
 as_parameters = LateFunction("linkwork.dynamics.varied:as_parameters")
 
 
@@ -62,40 +62,33 @@ class Request(NamedTuple):
 
 
 def request_of(
-    model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None, *, dt: float, steps: int | None, every: int,
-    torque: Any, parameters: Any, cost: Any, cost_parameters: Any, constraints: Any, stabilisation: Any, proximal: Any,
-    joint_limits: Any, contacts: Any, friction: Any, friction_law: Any, integrator: Any, springs: Any,
-    effort_limits: Any, data: Mapping[str, ArrayLike | None], driven: bool, method: Any = DEFAULT, **others: Any,
-) -> Request:  # fmt: skip
-    """The request of ``lw.rollout``, or ``lw.linearise``. ``dt`` and ``every`` are already checked, ``data`` are
-    parameters of the mechanism, ``driven`` says whether a policy adds driving forces, and ``others`` are parts of a
-    step.
+    model: Model, given: Mapping[str, Any], dt: float, steps: int | None, every: int, driven: bool = False
+) -> Request:
+    """The request of ``lw.rollout``, or ``lw.linearise``, whose arguments are ``given`` by name, of which these are
+    already checked: ``dt`` and ``every``. ``driven`` says whether a policy adds driving forces.
     """
-    choice("integrator", integrator, INTEGRATORS[:2])
-    step, friction = step_of(
-        model, dt, integrator=integrator, friction_law=friction_law, friction=friction, torque=torque, cost=cost,
-        constraints=constraints, stabilisation=stabilisation, proximal=proximal, joint_limits=joint_limits,
-        contacts=contacts, method=method,
-    )  # fmt: skip
-    present = {name: value for name, value in data.items() if value is not None}
+    choice("integrator", given["integrator"], INTEGRATORS[:2])
+    step, friction = step_of(model, dt, given)
+    step, of_events = with_events(step, given.get("events"))
+    present = {name: given[name] for name in _DATA if given.get(name) is not None}
     varied = as_parameters(model, present) if present else {}
     if varied:
         step = replace(step, varied=tuple(varied))
     inputs = {
         **varied,
-        **parameters_of(step.law, "law", "parameters", parameters, 3),
-        **parameters_of(step.cost, "cost", "cost_parameters", cost_parameters, 4),
+        **parameters_of(step.law, "law", "parameters", given["parameters"], 3),
+        **parameters_of(step.cost, "cost", "cost_parameters", given.get("cost_parameters"), 4),
+        **of_events,
     }
-    (start, speed), batch = as_batch(model, (("q", "configuration"), ("v", "velocity")), (q, v))
-    parts = step_parts(
-        model, effort_limits, step.law is not None or driven, tau=tau, friction=friction,
-        springs=switch("springs", springs), **others,
-    )  # fmt: skip
+    (start, speed), batch = as_batch(model, (("q", "configuration"), ("v", "velocity")), (given["q"], given["v"]))
+    parts = step_parts(model, given, friction, step.law is not None or driven)
     named = {called: array for called, array, _ in inputs.values()}
     batch = broadcast(batch, {**parts, **named})
     count = step_count(steps, batch, {name: parts[name] for name in OVER_TIME if name in parts} | named)
     if not isfinite(count * dt):
         raise ArgumentError(f"{count} steps of dt = {dt:g} s last longer than a number can say; make dt smaller")
+    if step.events is not None:
+        check_events(step.events, of_events, count * dt)
     n, every_part = prod(batch), {**parts, **{key: array for key, (_, array, _) in inputs.items()}}
     with memory_for("arguments of trajectories", (n, model.nq + model.nv)):
         if not fits_memory(8.0 * n * (model.nq + model.nv)):
@@ -120,9 +113,10 @@ _MOST_KEPT = 100
 """Options of calls that are kept with a model."""
 _PLAIN = (type(None), bool, int, float, str)
 _ROWS = ("tau", "q_target", "v_target")
-_SIMPLE = ("dt", "steps", "every", "kp", "kd", "damping", "friction", "springs", "effort_limits", "stabilisation",
-           "proximal", "joint_limits", "driven", "integrator", "friction_law", "method")  # fmt: skip
+_SIMPLE = ("kp", "kd", "damping", "friction", "springs", "effort_limits", "stabilisation", "proximal", "joint_limits",
+           "integrator", "friction_law", "method")  # fmt: skip
 _OBJECTS = ("torque", "cost", "constraints", "contacts")
+_DATA = ("inertias", "armature", "placements")
 
 
 class _NoIdentity(Exception):
@@ -171,26 +165,28 @@ _IDENTIFIED = (
     (_shapes, ("parameters", "cost_parameters")),
     (_number, _SIMPLE),
     (_identity, _OBJECTS),
-    (_absent, ("f_ext", "inertias", "armature", "placements")),
+    (_absent, ("f_ext", "events", *_DATA)),
 )
 """How each argument identifies a call, besides the numbers of its arrays."""
 
 
-def repeated_request(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None, **others: Any) -> Request:
+def repeated_request(
+    model: Model, given: Mapping[str, Any], dt: float, steps: int | None, every: int, driven: bool
+) -> Request:
     """``request_of``; of a call that differs from an earlier one in numbers only, these alone are checked."""
-    arguments = {"q": q, "v": v, "tau": tau, **others, **others["data"]}
+    own = dt, steps, every, driven
     try:
-        key = (current_form(), *[how(arguments[name]) for how, names in _IDENTIFIED for name in names])
+        key = (current_form(), *map(_number, own), *[how(given[name]) for how, names in _IDENTIFIED for name in names])
     except _NoIdentity:
-        return request_of(model, q, v, tau, **others)
+        return request_of(model, given, *own)
     requests: dict[Any, tuple[Request, list[Any]]] = model._memo.derived.setdefault(repeated_request, {})
     earlier = requests.get(key)
-    if earlier is not None and all_finite(arguments["q"]) and all_finite(arguments["v"]):
-        return _with_numbers(earlier[0], arguments)
-    request = request_of(model, q, v, tau, **others)
+    if earlier is not None and all_finite(given["q"]) and all_finite(given["v"]):
+        return _with_numbers(earlier[0], given, driven)
+    request = request_of(model, given, *own)
     if len(requests) >= _MOST_KEPT:
         requests.clear()
-    objects = [arguments[name] for name in _OBJECTS]  # their identities are part of the key, so they must live
+    objects = [given[name] for name in _OBJECTS]  # their identities are part of the key, so they must live
     requests[key] = _without_numbers(request), objects
     return request
 
@@ -204,11 +200,11 @@ def _without_numbers(request: Request) -> Request:
     return Request(replace(job, q=nothing[0], v=nothing[0], parts=arrays), request.batch, parts, {})
 
 
-def _with_numbers(earlier: Request, arguments: Mapping[str, Any]) -> Request:
+def _with_numbers(earlier: Request, arguments: Mapping[str, Any], driven: bool) -> Request:
     """An earlier request with the numbers of this call."""
     job, batch, parameters = earlier.job, earlier.batch, dict[str, Array]()
     step, model = job.step, job.model
-    warn_of_efforts(model, arguments["effort_limits"], step.law is not None or arguments["driven"], earlier.parts)
+    warn_of_efforts(model, arguments["effort_limits"], step.law is not None or driven, earlier.parts)
     parts, arrays = dict(earlier.parts), dict(job.parts)
     for name in _ROWS:
         value = arguments[name]

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import frame_velocity
-from linkwork.dynamics.operational import operational_inertia_inverse
+from linkwork.dynamics.operational_inertia import operational_inertia_inverse
 from linkwork.errors import LinkworkError
 from linkwork.model.model import Model, Point
 from linkwork.viewer.skeleton import Skeleton
@@ -43,13 +43,13 @@ class Pull:
 
     def wrenches(self, q: Array, v: Array) -> Array:
         """The wrench on each body in its own frame (nbodies, 6)."""
-        found = np.zeros((len(self.model.bodies), 6))
+        result = np.zeros((len(self.model.bodies), 6))
         body, point, target = self.held()
         if body:
             pose = self._skeleton.placements(q)[body]
             force = pose[:3, :3].T @ self._force(q, v, body, point, target, pose)
-            found[body - 1] = np.concatenate([force, np.cross(point, force)])
-        return found
+            result[body - 1] = np.concatenate([force, np.cross(point, force)])
+        return result
 
     def _force(self, q: Array, v: Array, body: int, point: Array, target: Array, pose: Array) -> Array:
         """The force in the world (N): of a nearly critically damped spring for the effective mass at the point."""

@@ -22,6 +22,7 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
         "claims": _claims(data),
         "humanoid": _humanoid(data["humanoid"]),
         "many_points": _many_points([*data.get("many_points", {}).values()]),
+        "on_the_ground": _on_the_ground([*data.get("on_the_ground", {}).values()]),
         "visits": _visits(data["visits"]),
         "growth": table(
             [
@@ -51,7 +52,7 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
             | {"then Λ from Λ⁻¹ (step 6)": data["inversion"]["operations"]},
             ",",
         ),
-        "map": "\n\n".join(_map(name, found) for name, found in data["map"].items()),
+        "map": "\n\n".join(_map(name, grid) for name, grid in data["map"].items()),
     }
 
 
@@ -60,7 +61,7 @@ def _claims(data: dict[str, Any]) -> str:
     call, code = seconds["call"]["chang_khatib"], seconds["code"]["chang_khatib"]
     rates = [1.0 / servo[what] for what in ("control", "simulated")]
     chains, fan = data["over_links"]["chains"], data["over_points"]["fan"]
-    (each, thirds), visits = _growth(chains, fan, "chang_khatib"), data["visits"]
+    (slope, thirds), visits = _growth(chains, fan, "chang_khatib"), data["visits"]
     explicit = [k for k, time in enumerate(chains["seconds"]["explicit_inverse"]) if time is not None]
     last = explicit[-1]
     faster, fewer = (
@@ -88,7 +89,7 @@ def _claims(data: dict[str, Any]) -> str:
                 f"for {' and '.join(map(str, visits['points']))} points",
                 "agrees",
             ],
-            ["O(n) for a fixed number of points", f"{each} more operations for each link of a chain", "agrees"],
+            ["O(n) for a fixed number of points", f"{slope} more operations for each link of a chain", "agrees"],
             ["O(nm + m³)", f"third differences of Λ⁻¹ over m are {thirds}, so nm + m²; its inversion m³", "agrees"],
             [
                 "much better than the symbolic method, O(n³ + m³), as n grows",
@@ -108,6 +109,26 @@ def _humanoid(data: dict[str, Any]) -> str:
         rows.append([METHODS[method], *times, f"{totals['folded']} ({totals['written']})"])
     heading = ["one Λ", "call from Python", "code alone", "in a batch", "operations, folded (as written)"]
     return table(heading, rows)
+
+
+def _on_the_ground(runs: list[dict[str, Any]]) -> str:
+    rows = []
+    for run in runs:
+        law, whole = run["shown"]["law"], run["shown"]["whole_body"]
+        times = [run["seconds"][name] for name in ("law", "whole_body")]
+        rows.append(
+            [
+                run["points"], run["rows"], "kernel" if run["compiled"] else "NumPy",
+                *(f"{1e6 * time:,.0f} µs, {1.0 / time:,.0f} Hz" for time in times),
+                *(f"{seen['off'] * 1e3:.2f} mm, {seen['feet'] * 1e3:.2f} mm" for seen in (law, whole)),
+                *(f"{max(seen['least'], 0.0):.0f} N, {seen['friction']:.2f}" for seen in (law, whole)),
+            ]
+        )  # fmt: skip
+    header = [
+        "points", "rows", "the law is", "the law", "whole-body", "the law: points off, feet moved",
+        "whole-body: the same", "the law: least push of a corner, friction used", "whole-body: the same",
+    ]  # fmt: skip
+    return table(header, rows)
 
 
 def _many_points(runs: list[dict[str, Any]]) -> str:
@@ -134,20 +155,20 @@ def _visits(data: dict[str, Any]) -> str:
 
 def _growth(chains: dict[str, Any], fan: dict[str, Any], method: str) -> tuple[str, str]:
     counts = [(n, x) for n, x in zip(chains["links"], chains["operations"][method], strict=True) if x is not None]
-    each = {(b - a) / (m - n) for (n, a), (m, b) in pairwise(counts)}
+    slopes = {(b - a) / (m - n) for (n, a), (m, b) in pairwise(counts)}
     thirds = fan["operations"][method]
     for _ in range(3):
         thirds = [b - a for a, b in pairwise(thirds)]
-    shown = "0" if not any(thirds) else ", ".join(map(str, thirds))
-    return f"{each.pop():,.0f}" if len(each) == 1 else "not linear", shown
+    differences = "0" if not any(thirds) else ", ".join(map(str, thirds))
+    return f"{slopes.pop():,.0f}" if len(slopes) == 1 else "not linear", differences
 
 
-def _map(name: str, found: dict[str, Any]) -> str:
+def _map(name: str, grid: dict[str, Any]) -> str:
     rows = [
         [points, *(f"{METHODS[m]} ({row['chang_khatib'][k] / row[m][k]:.1f})" for k, m in enumerate(winners(row)))]
-        for points, row in zip(found["points"], found["seconds"], strict=True)
+        for points, row in zip(grid["points"], grid["seconds"], strict=True)
     ]
-    return table([f"{name}: points", *(f"{n} links" for n in found["links"])], rows)
+    return table([f"{name}: points", *(f"{n} links" for n in grid["links"])], rows)
 
 
 def _micro(time: float | None) -> float | None:

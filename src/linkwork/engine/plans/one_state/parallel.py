@@ -86,8 +86,7 @@ def module(
         wait(triple),
         more,
     ]
-    masked = "declare <4 x double> @llvm.masked.load.v4f64.p0(ptr, i32, <4 x i1>, <4 x double>)"
-    return "\n".join([*parts, declarations({1, lanes}), masked])
+    return "\n".join([*parts, declarations({1, lanes})])
 
 
 def _share(interface: Interface, number: int) -> str:
