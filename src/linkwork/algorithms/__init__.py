@@ -11,7 +11,7 @@ file when its algorithm first runs: cached code needs no import.
     mass_matrix, mass_matrix_inverse            M, and M⁻¹ without M
     articulated, articulated_body               forward dynamics by articulated bodies
     composite_body, unit_vector                 by a factorisation of M
-    virtual_work, closed_chains                 by virtual work, with loops too
+    virtual_work, closed_chains, closed_motion  by virtual work, with loops too; from constraints between frames
     constraint_force, constraint_force_segments  by constraint forces, one chain in parallel
     chain_links, cyclic_reduction, pairwise_sum, parallel_prefix, side_branches
                                                 what these two are made of
@@ -46,6 +46,7 @@ from linkwork.algorithms.catalogue import (
     Algorithm,
     along,
     closing,
+    closing_pairs,
     linearising,
     named,
     pulling_back,
@@ -71,6 +72,7 @@ __all__ = [
     "Algorithm",
     "along",
     "closing",
+    "closing_pairs",
     "linearising",
     "named",
     "pulling_back",

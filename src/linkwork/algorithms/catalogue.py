@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from linkwork.late import LateFunction
 
 if TYPE_CHECKING:
+    from linkwork.algorithms.closed_motion import Condition
     from linkwork.spatial import ArticulatedInertia
 
 
@@ -255,6 +256,18 @@ def closing(frame: str = "child", judged: bool = True, method: str = "virtual_wo
     of_holds = (("conditions", "conditions"), ("bias", "twists"), ("compliance", "twists"))
     arguments, results = (Q, V, TAU, F_EXT, *of_holds), ("velocity", "wrenches", "twists")
     return Algorithm(name, text, arguments, results, of_loops=True, by_levels=method == "assembly")
+
+
+def closing_pairs(conditions: Sequence[Condition], frame: str | None, stabilised: bool, damped: bool) -> Algorithm:
+    """Forward dynamics with loops between pairs of frames, with these kinds of conditions, with joint wrenches
+    expressed in one of ``FRAMES`` if one is given, and with damped forces.
+    """
+    text = partial(_text("closed_motion"), conditions=conditions, frame=frame, stabilised=stabilised)
+    before = (("before", "pair_wrenches"),) if damped else ()
+    arguments = (Q, V, TAU, F_EXT, ("held", "held_poses"), ("gains", "gains"), *before)
+    results = ("velocity", "pair_wrenches", *(["wrenches"] if frame else []), *(["pair_wrenches"] if damped else []))
+    name = "/".join(map(str, ("closed_motion", frame, stabilised, damped, *conditions)))
+    return Algorithm(name, text, arguments, results, of_loops=True)
 
 
 SUPPORTED = _entry(
