@@ -168,7 +168,7 @@ class Run:
             q, v = (seen[0][k], seen[1][k]) if every == 1 else map(_read_only, (state[0][0], state[1][0]))
             self.k, self.v = k, v
             said = say(0, k, k * dt, q, v)
-            before = [array.copy() for array in state] if job.step.events is not None else []
+            before = self._kept(state)
             if (later is not None and k < job.steps and not later(k)) or (step(k) and not self._ends(k)):
                 self._check(before)
                 return self._in_python(q, v, said)
@@ -245,6 +245,10 @@ class Run:
             if k < job.steps:
                 q, v = self.integrator(plant, self.t, q, v, answer.a, self.dt)
                 q = job.step.within(q)
+
+    def _kept(self, state: Arrays) -> Arrays:
+        """A copy of the state before a step with events, of which an error is explained by repeating it."""
+        return [] if self.job.step.events is None else [array.copy() for array in state]
 
     def _check(self, state: Arrays) -> None:
         """An error for the step that is reached if it has events, which only code and its interpreter do."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +30,6 @@ from linkwork.simulation.arguments import (
 )
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.coupled import check_within_limits
-from linkwork.simulation.events import Event
 from linkwork.simulation.integrators import Adaptive, check_integrator, integrator_of
 from linkwork.simulation.laws import Parameters, as_law, check_constant, parameters_of, with_parameters
 from linkwork.simulation.parts import driving_parts, of_one_motion
@@ -41,6 +40,9 @@ from linkwork.simulation.step_arguments import options_of, with_events
 from linkwork.simulation.torques import Controller, Hold, Torque, load_of, torque_of
 from linkwork.simulation.trajectory import Trajectory
 from linkwork.simulation.watching import ViewerClosed, ViewerLoads, as_viewer
+
+if TYPE_CHECKING:
+    from linkwork.simulation.events import Event
 
 check_events = LateFunction("linkwork.simulation.events:check_events")
 warn_of_depth = LateFunction("linkwork.simulation.penetrations:warn_of_depth")
