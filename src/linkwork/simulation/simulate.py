@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import choice, integer, old_name, positive, switch
+from linkwork.arguments import integer, old_name, positive, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.call import stepping
-from linkwork.dynamics.constrained import METHODS
-from linkwork.dynamics.dynamics import FORWARD_METHODS
 from linkwork.engine.mode import current_form
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
 from linkwork.late import LateFunction
@@ -92,8 +90,8 @@ def simulate(
 
     It is a ``lw.rollout`` of one trajectory, with the same numbers to the last bit, that also records accelerations and
     forces. It runs in machine code: many steps per call, or one step per call if Python functions compute torques or
-    external wrenches. The adaptive integrator, Runge-Kutta around Python functions that are not held, and methods other
-    than "articulated_body" are stepped in Python.
+    external wrenches. The adaptive integrator, Runge-Kutta around Python functions that are not held, and methods for
+    study are stepped in Python.
 
     Args:
         model: the mechanism.
@@ -194,7 +192,7 @@ def _run_of(model: Model, given: dict[str, Any]) -> Run:
     every, hold = min(integer("record", given["record"], 1), steps), given["hold"]
     hold = 0 if hold is None else integer("hold", hold, 1)
     check_integrator(given["integrator"], given["solver"])
-    tolerances, method = [positive(name, given[name]) for name in ("rtol", "atol")], given["method"]
+    tolerances = [positive(name, given[name]) for name in ("rtol", "atol")]
     wanted, load = switch("contact_forces", given["contact_forces"]), _load_of(model, given["f_ext"])
     viewer = None if given["viewer"] is None else as_viewer(given["viewer"])
     law = torque if isinstance(torque, CompiledFunction) else None
@@ -204,7 +202,6 @@ def _run_of(model: Model, given: dict[str, Any]) -> Run:
     if law is not None and hold:
         step = replace(step, hold=hold)
     step, of_events = with_events(step, given["events"])
-    _check_method(step, method, given["constraints"] is None)
     _warn_of_start(step, q)
     parts = of_one_motion(model, constant | driving_parts(model, given), steps)
     own = parameters_of(step.law, "law", "parameters", given["parameters"], 3)
@@ -221,7 +218,7 @@ def _run_of(model: Model, given: dict[str, Any]) -> Run:
     told = load_of(model, watched or load) if (watched or load) is not in_code else None
     function = None if torque is None or law is not None else torque_of(model, torque)
     source = Hold(function if law is None else with_parameters(law, own), hold)
-    plant = step.plant(dt, {}, source=source, load=told or in_code, method=method)
+    plant = step.plant(dt, {}, source=source, load=told or in_code)
     moved_by = Adaptive(model, given["solver"], *tolerances) if step.integrator == "adaptive" else integrator_of(step)
     kept = every if watched else 1, step.contacts is None or wanted
     functions = Functions(function, hold, told, watched)
@@ -243,22 +240,6 @@ def _warn_of_end(step: Step, path: Trajectory) -> None:
         warn_of_range(step.model, path.q)
     if len(path) > 1:
         warn_of_speed(step.model, path.q[-1:], path.v[-1:], abs(path.a[-1:]), lambda _: "the simulation")
-
-
-def _check_method(step: Step, method: Any, by_default: bool) -> None:
-    """An error if the method cannot do what the step does; ``by_default`` the constraints are those of the model."""
-    known = isinstance(method, str)
-    if step.events is not None and (step.integrator == "adaptive" or not (known and method == "articulated_body")):
-        raise ArgumentError("events take the default method, and no adaptive integrator")
-    if step.contacts is not None and (step.integrator == "adaptive" or not (known and method == "articulated_body")):
-        raise ArgumentError("contacts take the default method, and no adaptive integrator")
-    if not step.constraints:
-        choice("method", method, FORWARD_METHODS)
-    elif not (known and method in METHODS):
-        hint = "; or pass constraints=(), to leave out those of the model" if by_default else ""
-        raise ArgumentError(
-            f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out{hint}"
-        )
 
 
 def _check_once(step: Step, functions: Functions) -> None:

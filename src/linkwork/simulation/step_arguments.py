@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.algorithms import CLOSING
 from linkwork.arguments import Array, choice, is_listed, not_negative, once, positive, switch
 from linkwork.compiled.compiled_function import CompiledFunction
-from linkwork.errors import ArgumentError
+from linkwork.dynamics.dynamics import FORWARD_METHODS
+from linkwork.errors import ArgumentError, shown
 from linkwork.late import LateFunction
 from linkwork.model.all_contacts import Contacts, as_contacts
 from linkwork.model.constraints import Constraint, as_constraints
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
 events_of = LateFunction("linkwork.simulation.events:events_of")
 resisting_joints = LateFunction("linkwork.simulation.stops:resisting_joints")
 
+DEFAULT = "articulated_body"
+"""The method of a step's accelerations, if it is left out."""
+METHODS = (DEFAULT, *CLOSING)
+"""Those of a step with constraints."""
 FRICTION_LAWS = ("stiction", "smoothed")
 
 
@@ -53,7 +59,7 @@ def options_of(
         warn_of_no_effort(model)
     objects, own = [load, *(given.get(name) for name in _OBJECTS)], (dt, drives, wrenches)
     try:
-        key = (own, *map(_identity, objects), *(_number(given[name]) for name in _SIMPLE))
+        key = (own, *map(_identity, objects), *(_number(given.get(name)) for name in _SIMPLE))
     except _NoIdentityError:
         return _options(model, dt, given, drives, load, wrenches)
     known: dict[Any, tuple[Options, list[Any]]] = model._memo.derived.setdefault(options_of, {})
@@ -68,7 +74,7 @@ def options_of(
 _MOST_KEPT = 100
 """Options of calls that are kept with a model."""
 _SIMPLE = ("damping", "friction", "springs", "effort_limits", "stabilisation", "proximal", "joint_limits", "integrator",
-           "friction_law")  # fmt: skip
+           "friction_law", "method")  # fmt: skip
 _OBJECTS = ("torque", "cost", "constraints", "contacts")
 
 
@@ -127,7 +133,9 @@ def _step(
         contacts=None if contacts is None else as_contacts(contacts),
         rough=rough,
         contact_forces=wrenches,
+        method=given.get("method", DEFAULT),
     )
+    _check_method(step, constraints is None)
     step.touching  # noqa: B018  # raises an error for invalid contacts
     return step, friction if smoothed and contacts is None else False
 
@@ -141,8 +149,25 @@ def with_events(step: Step, events: Any) -> tuple[Step, Data]:
             "events change lw.Weld, lw.Ball, ... of a step without contacts; contacts come and go by themselves, so "
             "leave contacts or events out"
         )
+    if step.integrator == "adaptive" or step.method != DEFAULT:
+        raise ArgumentError("events take the default method, and no adaptive integrator")
     made, data = events_of(step.model, step.constraints, events)
     return replace(step, events=made), data
+
+
+def _check_method(step: Step, by_default: bool) -> None:
+    """An error if the method cannot do what the step does; ``by_default`` the constraints are those of the model."""
+    method: Any = step.method
+    known = isinstance(method, str)
+    if step.contacts is not None and (step.integrator == "adaptive" or not (known and method == DEFAULT)):
+        raise ArgumentError("contacts take the default method, and no adaptive integrator")
+    if not step.constraints:
+        choice("method", method, FORWARD_METHODS)
+    elif not (known and method in METHODS):
+        hint = "; or pass constraints=(), to leave out those of the model" if by_default else ""
+        raise ArgumentError(
+            f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out{hint}"
+        )
 
 
 def _joints(model: Model, stiction: Array, stops: bool) -> tuple[Joint, ...]:

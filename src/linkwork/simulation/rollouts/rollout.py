@@ -72,6 +72,7 @@ def rollout(
     joint_limits: bool = False,
     contacts: Sequence[Contact] | None = None,
     integrator: str = "semi_implicit_euler",
+    method: str = "articulated_body",
     events: Sequence[Event] | Event | None = None,
     inertias: ArrayLike | None = None,
     armature: ArrayLike | None = None,
@@ -141,6 +142,7 @@ def rollout(
             and the linear velocity of a free joint integrated in world axes. The contact solver is warm-started from
             the previous step, so that a trajectory continued from a record is the same to rounding.
         integrator: "semi_implicit_euler" or "runge_kutta_4", as in ``lw.simulate``.
+        method: of the accelerations, as in ``lw.simulate``: "virtual_work" for mechanisms of many loops.
         events: ``lw.Event`` objects: constraints that attach or detach at a time, where a function of the state changes
             its sign, or under too large a force; each trajectory has its own times. Beside contacts there are none.
         inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, a set for
