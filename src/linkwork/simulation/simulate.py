@@ -214,9 +214,7 @@ def _run_of(model: Model, given: dict[str, Any]) -> Run:
     source = Hold(functions.torque if said.law is None else with_parameters(said.law, own), said.hold)
     plant = step.plant(dt, {}, source=source, load=functions.load or said.in_code)
     moved_by = Adaptive(model, given["solver"], *tolerances) if step.integrator == "adaptive" else integrator_of(step)
-    if step.events is not None:
-        check_events(step.events, of_events, steps * dt)
-        _check_once(step, functions)
+    _check_events(step, of_events, steps * dt, functions)
     kept = every if watches else 1, step.contacts is None or wanted
     return Run(job, plant, moved_by, functions, _bar(model, steps, given["progress"]), kept)
 
@@ -267,8 +265,11 @@ def _warn_of_end(step: Step, path: Trajectory) -> None:
         warn_of_speed(step.model, path.q[-1:], path.v[-1:], abs(path.a[-1:]), lambda _: "the simulation")
 
 
-def _check_once(step: Step, functions: Functions) -> None:
-    """An error if Python functions would have to say something within a step with events."""
+def _check_events(step: Step, data: Any, duration: float, functions: Functions) -> None:
+    """An error if events cannot happen, or if Python functions would have to say something within a step with them."""
+    if step.events is None:
+        return
+    check_events(step.events, data, duration)
     if step.several and (functions.load is not None or (functions.torque is not None and not functions.hold)):
         raise ArgumentError(
             "events beside integrator='runge_kutta_4' take no Python function that is called several times in a step: "
