@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
 
 
+PAIRS = (Weld, Ball, Hinge, PointOnPlane, Rolling)
+"""Constraints between two frames, whose conditions depend on the motions of these alone."""
+
+
 class AtGrips(NamedTuple):
     """All grips at once, along axis -2, or -3 of a matrix: the placement of a relative to where it is held (..., 4, 4),
     the motion transform from b to a (..., 6, 6), b's motion transformed to a, and a's motion relative to it (..., 6).
@@ -238,7 +242,7 @@ class HeldBy:
         found: dict[object, list[int]] = {}
         for number, (constraint, grips) in enumerate(zip(self.constraints, self.grips, strict=True)):
             a, b = self.bodies[self.a[grips[0]]], self.bodies[self.b[grips[0]]]
-            own = type(constraint) in (Weld, Ball, Hinge, PointOnPlane, Rolling) and a not in (0, b)
+            own = type(constraint) in PAIRS and a not in (0, b)
             found.setdefault((type(constraint), constraint.kind()[3:]) if own else number, []).append(number)
         return list(found.values())
 

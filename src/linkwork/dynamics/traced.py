@@ -32,7 +32,8 @@ def _callee(
     """The code with loops over bodies that is called instead of being traced, the order in which it takes the bodies of
     a chain, and what it takes besides arguments: rotor inertias, offsets; None if everything is traced.
     """
-    form = form_of(algorithm, model) if named(algorithm.name) is algorithm else ""
+    own = None if named(algorithm.name) is algorithm else algorithm
+    form = "" if own and not own.of_loops else form_of(algorithm, model)
     present = (each for each in flat if each is not None)
     if form not in ("rolled", "segmented") or not any(isinstance(x, Traced) for each in present for x in each.flat):
         return None, None, ()
@@ -40,8 +41,8 @@ def _callee(
     if rotors and (form == "segmented" or algorithm.by_levels):
         return None, None, ()
     order = lined_up(model) if form == "segmented" else None
-    own = order.model if order else apart
-    called = Callee(algorithm.name, own, absent, tuple(frames), rotors=bool(rotors), placed=bool(offsets))
+    lined = order.model if order else apart
+    called = Callee(algorithm.name, lined, absent, tuple(frames), rotors=bool(rotors), placed=bool(offsets), own=own)
     return called, order, [*rotors, *offsets]
 
 

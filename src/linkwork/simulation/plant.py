@@ -90,12 +90,11 @@ class Plant:
         *,
         source: Source | None = None,
         load: Load | Array | None = None,
-        method: str = "articulated_body",
         start: Any = None,
         grip: Sequence[Any] = (),
     ) -> None:
         self.grip = list(grip)
-        self.of, self.dt, self.method, self.own = of, dt, method, list(own)
+        self.of, self.dt, self.own = of, dt, list(own)
         self.source: Source = source or (lambda count, t, q, v: None)
         self.start, self.touching, self._load = start, of.touching, load
         self.use(parts)
@@ -208,7 +207,7 @@ class Plant:
         if self.touching is not None:
             return self._touched(self.touching, model, q, v, forces, f_ext, dt)
         if not of.constraints:
-            return forward_dynamics(model, q, v, forces, f_ext, self.method), self.no_wrenches
+            return forward_dynamics(model, q, v, forces, f_ext, of.method), self.no_wrenches
         return self._constrained(model, q, v, forces, f_ext, grip)
 
     def _constrained(
@@ -219,7 +218,7 @@ class Plant:
         if not grip:
             with strictly():  # the next step is made from it
                 return constrained_dynamics(
-                    model, q, v, forces, of.constraints, f_ext, of.stabilisation, of.proximal, self.method
+                    model, q, v, forces, of.constraints, f_ext, of.stabilisation, of.proximal, of.method
                 )
         held, (active, placements) = held_by(model, of.constraints), grip
         solver = OfActive(held.name, of.proximal, active=active[held.of_rows])

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms import STEP_PARTS
+from linkwork.algorithms import STEP_PARTS, STUDIES
 from linkwork.arguments import all_finite
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.plans import Plan, for_steps
@@ -115,7 +115,7 @@ class Run:
 
     def _plan(self) -> Plan | None:
         """The plan of the step; None if only Python can do it, or explain why it cannot be done."""
-        if self.plant.method != "articulated_body" or self.job.step.integrator == "adaptive":
+        if self.job.step.method in STUDIES or self.job.step.integrator == "adaptive":
             return None
         try:
             plan = self.job.step_plan
@@ -249,7 +249,7 @@ class Run:
     def _check(self, state: Arrays) -> None:
         """An error for the step that is reached if it has events, which only code and its interpreter do."""
         if self.job.step.events is not None:
-            alone = replace(self.job.later(self.k, state, 1, 1), observed=False, known=[])
+            alone = replace(self.job.later(self.k, state, 1, 1), observed=False)
             raise SingularError(reason_of(alone))
 
     def _part(self, name: str, k: int) -> Array:

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import choice, integer, old_name, positive, switch
+from linkwork.arguments import integer, old_name, positive, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.call import stepping
-from linkwork.dynamics.constrained import METHODS
-from linkwork.dynamics.dynamics import FORWARD_METHODS
 from linkwork.engine.mode import current_form
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
 from linkwork.late import LateFunction
@@ -35,11 +33,11 @@ from linkwork.simulation.coupled import check_within_limits
 from linkwork.simulation.events import Event
 from linkwork.simulation.integrators import Adaptive, check_integrator, integrator_of
 from linkwork.simulation.laws import Parameters, as_law, check_constant, parameters_of, with_parameters
-from linkwork.simulation.parts import of_one_motion, step_parts
+from linkwork.simulation.parts import driving_parts, of_one_motion
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.run import Functions, Run
 from linkwork.simulation.step import Step
-from linkwork.simulation.step_arguments import step_of, with_events
+from linkwork.simulation.step_arguments import options_of, with_events
 from linkwork.simulation.torques import Controller, Hold, Torque, load_of, torque_of
 from linkwork.simulation.trajectory import Trajectory
 from linkwork.simulation.watching import ViewerClosed, ViewerLoads, as_viewer
@@ -92,8 +90,8 @@ def simulate(
 
     It is a ``lw.rollout`` of one trajectory, with the same numbers to the last bit, that also records accelerations and
     forces. It runs in machine code: many steps per call, or one step per call if Python functions compute torques or
-    external wrenches. The adaptive integrator, Runge-Kutta around Python functions that are not held, and methods other
-    than "articulated_body" are stepped in Python.
+    external wrenches. The adaptive integrator, Runge-Kutta around Python functions that are not held, and methods for
+    study are stepped in Python.
 
     Args:
         model: the mechanism.
@@ -194,18 +192,18 @@ def _run_of(model: Model, given: dict[str, Any]) -> Run:
     every, hold = min(integer("record", given["record"], 1), steps), given["hold"]
     hold = 0 if hold is None else integer("hold", hold, 1)
     check_integrator(given["integrator"], given["solver"])
-    tolerances, method = [positive(name, given[name]) for name in ("rtol", "atol")], given["method"]
+    tolerances = [positive(name, given[name]) for name in ("rtol", "atol")]
     wanted, load = switch("contact_forces", given["contact_forces"]), _load_of(model, given["f_ext"])
     viewer = None if given["viewer"] is None else as_viewer(given["viewer"])
     law = torque if isinstance(torque, CompiledFunction) else None
     in_code = load if viewer is None and isinstance(load, CompiledFunction) else None
-    step, friction = step_of(model, dt, {**given, "torque": law}, in_code, wanted or viewer is not None)
-    if law is not None:
+    options = {**given, "torque": law}
+    step, constant = options_of(model, dt, options, torque is not None, in_code, wanted or viewer is not None)
+    if law is not None and hold:
         step = replace(step, hold=hold)
     step, of_events = with_events(step, given["events"])
-    _check_method(step, method, given["constraints"] is None)
     _warn_of_start(step, q)
-    parts = of_one_motion(model, step_parts(model, given, friction, torque is not None), steps)
+    parts = of_one_motion(model, constant | driving_parts(model, given), steps)
     own = parameters_of(step.law, "law", "parameters", given["parameters"], 3)
     inputs = {**own, **of_events}
     check_constant(inputs)
@@ -220,7 +218,7 @@ def _run_of(model: Model, given: dict[str, Any]) -> Run:
     told = load_of(model, watched or load) if (watched or load) is not in_code else None
     function = None if torque is None or law is not None else torque_of(model, torque)
     source = Hold(function if law is None else with_parameters(law, own), hold)
-    plant = step.plant(dt, {}, source=source, load=told or in_code, method=method)
+    plant = step.plant(dt, {}, source=source, load=told or in_code)
     moved_by = Adaptive(model, given["solver"], *tolerances) if step.integrator == "adaptive" else integrator_of(step)
     kept = every if watched else 1, step.contacts is None or wanted
     functions = Functions(function, hold, told, watched)
@@ -242,22 +240,6 @@ def _warn_of_end(step: Step, path: Trajectory) -> None:
         warn_of_range(step.model, path.q)
     if len(path) > 1:
         warn_of_speed(step.model, path.q[-1:], path.v[-1:], abs(path.a[-1:]), lambda _: "the simulation")
-
-
-def _check_method(step: Step, method: Any, by_default: bool) -> None:
-    """An error if the method cannot do what the step does; ``by_default`` the constraints are those of the model."""
-    known = isinstance(method, str)
-    if step.events is not None and (step.integrator == "adaptive" or not (known and method == "articulated_body")):
-        raise ArgumentError("events take the default method, and no adaptive integrator")
-    if step.contacts is not None and (step.integrator == "adaptive" or not (known and method == "articulated_body")):
-        raise ArgumentError("contacts take the default method, and no adaptive integrator")
-    if not step.constraints:
-        choice("method", method, FORWARD_METHODS)
-    elif not (known and method in METHODS):
-        hint = "; or pass constraints=(), to leave out those of the model" if by_default else ""
-        raise ArgumentError(
-            f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out{hint}"
-        )
 
 
 def _check_once(step: Step, functions: Functions) -> None:

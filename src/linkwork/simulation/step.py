@@ -18,7 +18,7 @@ from linkwork.algorithms import STEP_PARTS
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.code import fingerprint
-from linkwork.engine.plans import looped
+from linkwork.engine.plans import Plan, looped
 from linkwork.late import LateFunction
 from linkwork.model.all_contacts import Contacts
 from linkwork.model.constraints import Constraint
@@ -60,6 +60,7 @@ class Step:
         contacts: None for none.
         rough: whether dry joint friction is a row of the contact problem.
         contact_forces: whether the forces of contacts are part of the answer.
+        method: of the accelerations, a name that ``lw.forward_dynamics`` or ``lw.constrained_dynamics`` takes.
         varied: the parameters of the mechanism that are data.
         events: that attach and detach constraints; None for none.
         switched: whether it is data which constraints are active, and where they hold.
@@ -78,10 +79,19 @@ class Step:
     contacts: Contacts | None = None
     rough: bool = False
     contact_forces: bool = False
+    method: str = "articulated_body"
     varied: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
     events: Events | None = None
     switched: bool = False
+
+    @cached_property
+    def plans(self) -> dict[tuple[Any, ...], Plan]:
+        """Its plans over time that jobs have asked for, in this process."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "plans"}
 
     @property
     def several(self) -> bool:
@@ -191,7 +201,7 @@ class Step:
         contacts = () if self.contacts is None else (self.contacts.digest, self.rough, self.contact_forces)
         python = self.told, self.hold
         events = None if self.events is None else (self.events.digest, self.stabilisation, self.proximal)
-        own = self.integrator, functions, python, constraints, settings, self.joints, contacts, self.varied
+        own = self.integrator, functions, python, constraints, settings, self.joints, contacts, self.varied, self.method
         return (*own, events, self.switched)
 
     def key(self, name: str, *more: object) -> str | None:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Callee:
-    """What a "call" in a traced program computes: an algorithm of the catalogue, arguments left out, at frames; with
-    derivatives, rotor inertias and offsets of frames as arguments, as a task has them.
+    """What a "call" in a traced program computes: an algorithm of the catalogue, or its ``own``, arguments left out, at
+    frames; with derivatives, rotor inertias and offsets of frames as arguments, as a task has them.
     """
 
     algorithm: str
@@ -34,6 +34,7 @@ class Callee:
     derivatives: tuple[str, ...] = ()
     rotors: bool = False
     placed: bool = False
+    own: Algorithm | None = None
 
     def task(self) -> Task:
         return Task(
@@ -53,7 +54,7 @@ class Callee:
 
     @property
     def _named(self) -> Algorithm:
-        found = named(self.algorithm)
+        found = self.own or named(self.algorithm)
         assert found is not None
         return found
 

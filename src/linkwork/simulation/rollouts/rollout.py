@@ -23,7 +23,7 @@ from linkwork.model.model import Model
 from linkwork.simulation.arguments import check_not_traced, warn_of_range, warn_of_speed
 from linkwork.simulation.laws import Parameters
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.request import repeated_request
+from linkwork.simulation.rollouts.request import request_of
 from linkwork.simulation.rollouts.result import Rollout
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def rollout(
     joint_limits: bool = False,
     contacts: Sequence[Contact] | None = None,
     integrator: str = "semi_implicit_euler",
+    method: str = "articulated_body",
     events: Sequence[Event] | Event | None = None,
     inertias: ArrayLike | None = None,
     armature: ArrayLike | None = None,
@@ -141,6 +142,7 @@ def rollout(
             and the linear velocity of a free joint integrated in world axes. The contact solver is warm-started from
             the previous step, so that a trajectory continued from a record is the same to rounding.
         integrator: "semi_implicit_euler" or "runge_kutta_4", as in ``lw.simulate``.
+        method: of the accelerations, as in ``lw.simulate``: "virtual_work" for mechanisms of many loops.
         events: ``lw.Event`` objects: constraints that attach or detach at a time, where a function of the state changes
             its sign, or under too large a force; each trajectory has its own times. Beside contacts there are none.
         inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, a set for
@@ -203,7 +205,7 @@ def rollout(
     size = None if chunk is None else integer("chunk", chunk, 1)
     held = integer("hold", hold, 1)
     _check_policy(policy, held, torque, executor)
-    request = repeated_request(model, given, length, steps, every, policy is not None)
+    request = request_of(model, given, length, steps, every, policy is not None)
     job, batch, keeps = request.job, request.batch, every > 0
     _check_start(job)
     reused = None if out is None else _reused(job, batch, out, keeps)
