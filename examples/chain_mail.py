@@ -1,8 +1,8 @@
 """A sheet of chain mail swings from one corner: a hundred loops, each closed where its paths meet.
 
-Chains of rings hang from a chain at the top, and every ring stays beside its neighbour in the next column: as many loops
-as rings. By virtual work a loop is open only between its two columns, so that a step costs the same for each ring. The
-accelerations and the step over time are one code with loops, of the same length for any number of rings.
+Chains of rings hang from a chain at the top, and every ring stays beside its neighbour in the next column: nearly as
+many loops as rings. By virtual work a loop is open only where its two columns are joined. The accelerations are one
+code with loops over rings and constraints, of the same length for any number of them, which the code of a step calls.
 
 Run it: it checks that the rings stay where the constraints hold them, that energy only falls, and that both methods
 compute the same accelerations.

@@ -85,8 +85,8 @@ def _claims(data: dict[str, Any]) -> str:
         ["a link has at most three joints, or is split", "any number of joints and of loops on a link", "a better way"],
         [
             "parallel computation is future work",
-            f"the last doubling adds to the longest path: {growth} operations. {contacts} holds make that of a snake of "
-            f"1,024 links {held[-1] / held[0]:.2f} times as long. On a rope ladder, whose loops all stay open, a "
+            f"the last doubling adds to the longest path: {growth} operations. {contacts} holds make that of a "
+            f"snake of 1,024 links {held[-1] / held[0]:.2f} times as long. On a rope ladder, whose loops all stay open, a "
             f"doubling makes it {ratios['rope ladder']:.1f} times as long",
             f"done, except where loops stay open ({', '.join(linear)})" if linear else "done",
         ],
