@@ -2,7 +2,7 @@
 
     python benchmarks/export.py [--write]
 
-Needs gcc; CasADi's rows need its package, whose symbols run through the same text of the algorithm (``lw.evaluate``) and
+Needs gcc; CasADi's rows need its package, whose symbols run through the algorithm's same text (``lw.evaluate``) and
 whose own derivatives are taken. Times are the best of many on this machine; ``--write`` puts the table into
 docs/export.md. Sizes are of gcc -O3; stack is that of the function and of the deepest that it calls.
 """

@@ -484,14 +484,13 @@ def test_results_of_many_axes() -> None:
 
 def test_a_table_of_another_numpy_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(python_calls, "_ABI", (0x03000000,))
-    python_calls.array_makers.cache_clear()
+    python_calls.array_maker.cache_clear()
     builtin.available.cache_clear()
-    assert python_calls.array_makers() is None and not builtin.available()
+    assert python_calls.array_maker() is None and not builtin.available()
     monkeypatch.undo()
-    python_calls.array_makers.cache_clear()
+    python_calls.array_maker.cache_clear()
     builtin.available.cache_clear()
-    makers = python_calls.array_makers()
-    assert makers is not None and all(makers.values()) and builtin.available()
+    assert python_calls.array_maker() and builtin.available()
 
 
 # Public functions are plain functions

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.step_forces import SLOW
+from linkwork.algorithms.joint_drive import SLOW
 from linkwork.dynamics import possible, varied
 from strategies import Array
 

@@ -20,7 +20,7 @@ file when its algorithm first runs: cached code needs no import.
     joint_motions                               motions of joints with their derivatives, for
     inverse_dynamics_derivatives, forward_dynamics_derivatives, dynamics_products
                                                 derivatives of dynamics, and products with them
-    step_forces, linearised_step                forces of a time step; the derivatives of such a step
+    joint_drive, linearised_step                forces of a time step; the derivatives of such a step
     supported                                   accelerations with soft supports, such as contacts
     dense, sparse, chang_khatib, force_propagators, extended_propagator, pv
                                                 methods for Λ⁻¹; ``fewest_operations`` chooses

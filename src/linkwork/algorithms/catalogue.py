@@ -293,7 +293,7 @@ def linearising(parts: Iterable[str]) -> Algorithm:
 def step_forces(parts: Iterable[str]) -> Algorithm:
     """The joint forces of a step, the rotor inertias that represent its drag, and the forces of the motors alone."""
     return _of_parts(
-        "forces", "step_forces:forces_and_drive", [name for name in parts if name != "f_ext"], ("velocity",) * 3
+        "forces", "joint_drive:forces_and_drive", [name for name in parts if name != "f_ext"], ("velocity",) * 3
     )
 
 

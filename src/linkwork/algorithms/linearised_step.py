@@ -4,7 +4,7 @@
     rates      δv⁺ = δv + dt δa
     positions  q⁺ = q ⊕ dt v⁺                δq⁺ = C δq + dt E δv⁺
 
-The joint forces f and the drag r, which is added to rotor inertias, are those of ``step_forces``. Their derivatives
+The joint forces f and the drag r, which is added to rotor inertias, are those of ``joint_drive``. Their derivatives
 with respect to a joint's own q, v and τ, and the blocks C and E of q ⊕ s, are found by dual numbers; a_q and a_v are
 those of ``forward_dynamics_derivatives``. All derivatives with respect to q are in tangent spaces.
 """
@@ -17,8 +17,8 @@ from typing import NamedTuple
 from linkwork.algorithms.articulated_body import articulated_motion
 from linkwork.algorithms.forward_dynamics_derivatives import accelerations_vary
 from linkwork.algorithms.inverse_dynamics_derivatives import moving
+from linkwork.algorithms.joint_drive import force_and_rotor, forces
 from linkwork.algorithms.mass_matrix_inverse import zeros
-from linkwork.algorithms.step_forces import force_and_rotor, forces
 from linkwork.algorithms.tree import Body, BodyForces, Field, JointValues, OrderedTree
 from linkwork.spatial import Coordinates, Scalar
 from linkwork.spatial.dual import along, rate_of
@@ -44,7 +44,7 @@ def linearised_step(
     **parts: JointValues,
 ) -> tuple[list[list[Field[Matrix]]], list[list[Field[Matrix]]]]:
     """∂q⁺ and ∂v⁺ with respect to q and v, then with respect to τ: a block for each pair of joints. ``parts`` are those
-    of ``step_forces``, tau among them.
+    of ``joint_drive``, tau among them.
     """
     load = tree.unloaded() if f_ext is None else f_ext
     force, rotor = forces(tree, q, v, dt, **parts)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms.step_forces import SLOW
+from linkwork.algorithms.joint_drive import SLOW
 from linkwork.arguments import Array, array, choice
 from linkwork.batches import leading_axes
 from linkwork.compiled.arrays import is_traced, numbers

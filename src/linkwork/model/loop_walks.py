@@ -73,7 +73,7 @@ class LoopWalks:
 
     _nodes: list[Any]
     _frames: list[Any]
-    _held: Sequence[tuple[int, int]]
+    _holds: Sequence[tuple[int, int]]
     _ends: Sequence[tuple[int, int, int]]
 
     def pairs(self, conditions: int) -> Iterator[Pair]:
@@ -127,7 +127,7 @@ class LoopWalks:
 
     @cached_property
     def _loops(self) -> Loops:
-        return loops_of([0, *(node.parent.index for node in self._nodes[1:])], self._held)
+        return loops_of([0, *(node.parent.index for node in self._nodes[1:])], self._holds)
 
     @cached_property
     def _pairs(self) -> set[tuple[int, int]]:

@@ -169,7 +169,7 @@ class Tree(SegmentWalks, PathWalks, LoopWalks, PartWalks, Walks):
         self._frames = [
             FrameNode(i, self._nodes[frame.body], as_scalars(frame.placement)) for i, frame in enumerate(frames)
         ]
-        self._held, self._ends = groups_of(frames), pairs_of(frames)
+        self._holds, self._ends = groups_of(frames), pairs_of(frames)
         self.gravity = Motion(as_scalars(Vec3(*model.gravity)), Vec3.zero())
         self._model = model
 

@@ -249,7 +249,7 @@ class Run:
     def _check(self, state: Arrays) -> None:
         """An error for the step that is reached if it has events, which only code and its interpreter do."""
         if self.job.step.events is not None:
-            alone = replace(self.job.later(self.k, state, 1, 1), observed=False, known=[])
+            alone = replace(self.job.later(self.k, state, 1, 1), observed=False)
             raise SingularError(reason_of(alone))
 
     def _part(self, name: str, k: int) -> Array:

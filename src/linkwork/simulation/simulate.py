@@ -33,11 +33,11 @@ from linkwork.simulation.coupled import check_within_limits
 from linkwork.simulation.events import Event
 from linkwork.simulation.integrators import Adaptive, check_integrator, integrator_of
 from linkwork.simulation.laws import Parameters, as_law, check_constant, parameters_of, with_parameters
-from linkwork.simulation.parts import of_one_motion, step_parts
+from linkwork.simulation.parts import driving_parts, of_one_motion
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.run import Functions, Run
 from linkwork.simulation.step import Step
-from linkwork.simulation.step_arguments import step_of, with_events
+from linkwork.simulation.step_arguments import options_of, with_events
 from linkwork.simulation.torques import Controller, Hold, Torque, load_of, torque_of
 from linkwork.simulation.trajectory import Trajectory
 from linkwork.simulation.watching import ViewerClosed, ViewerLoads, as_viewer
@@ -197,12 +197,13 @@ def _run_of(model: Model, given: dict[str, Any]) -> Run:
     viewer = None if given["viewer"] is None else as_viewer(given["viewer"])
     law = torque if isinstance(torque, CompiledFunction) else None
     in_code = load if viewer is None and isinstance(load, CompiledFunction) else None
-    step, friction = step_of(model, dt, {**given, "torque": law}, in_code, wanted or viewer is not None)
-    if law is not None:
+    options = {**given, "torque": law}
+    step, constant = options_of(model, dt, options, torque is not None, in_code, wanted or viewer is not None)
+    if law is not None and hold:
         step = replace(step, hold=hold)
     step, of_events = with_events(step, given["events"])
     _warn_of_start(step, q)
-    parts = of_one_motion(model, step_parts(model, given, friction, torque is not None), steps)
+    parts = of_one_motion(model, constant | driving_parts(model, given), steps)
     own = parameters_of(step.law, "law", "parameters", given["parameters"], 3)
     inputs = {**own, **of_events}
     check_constant(inputs)

@@ -18,7 +18,7 @@ from linkwork.algorithms import STEP_PARTS
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.code import fingerprint
-from linkwork.engine.plans import looped
+from linkwork.engine.plans import Plan, looped
 from linkwork.late import LateFunction
 from linkwork.model.all_contacts import Contacts
 from linkwork.model.constraints import Constraint
@@ -84,6 +84,14 @@ class Step:
     told: tuple[str, ...] = ()
     events: Events | None = None
     switched: bool = False
+
+    @cached_property
+    def plans(self) -> dict[tuple[Any, ...], Plan]:
+        """Its plans over time that jobs have asked for, in this process."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "plans"}
 
     @property
     def several(self) -> bool:

@@ -39,8 +39,7 @@ class Job:
         shapes: of the parameters of a law and a cost, for one step.
         before: the number of steps already done.
         happened: what the time loop carries of events, if steps are already done (n, numbers).
-        known: the plan of the last step, if there is one, with the arguments, the step and the form that it is for;
-            jobs made from each other share it, in this process.
+        observed: whether accelerations and forces are recorded, too.
     """
 
     step: Step
@@ -54,10 +53,6 @@ class Job:
     before: int = 0
     happened: Array | None = None
     observed: bool = False
-    known: list[tuple[list[str], Step, str, Plan]] = field(default_factory=list, compare=False, repr=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "known": []}
 
     def __len__(self) -> int:
         return len(self.q)
@@ -165,13 +160,10 @@ class Job:
     def step_plan(self) -> Plan:
         """The plan of the step over time."""
         engine = current_form() if self.engine == "auto" else self.engine  # a worker may not support machine code
-        names = self._names
-        for arguments, step, form, plan in self.known:
-            if step is self.step and form == engine and arguments == names:
-                return plan
-        plan = step_plan(self.step, self.all_shapes, engine, self.observed)
-        self.known[:] = [(names, self.step, engine, plan)]
-        return plan
+        plans, key = self.step.plans, (engine, self.observed, *self._names)
+        if key not in plans:
+            plans[key] = step_plan(self.step, self.all_shapes, engine, self.observed)
+        return plans[key]
 
     @property
     def all_shapes(self) -> dict[str, Shape]:

@@ -23,7 +23,7 @@ from linkwork.model.model import Model
 from linkwork.simulation.arguments import check_not_traced, warn_of_range, warn_of_speed
 from linkwork.simulation.laws import Parameters
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.request import repeated_request
+from linkwork.simulation.rollouts.request import request_of
 from linkwork.simulation.rollouts.result import Rollout
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def rollout(
     size = None if chunk is None else integer("chunk", chunk, 1)
     held = integer("hold", hold, 1)
     _check_policy(policy, held, torque, executor)
-    request = repeated_request(model, given, length, steps, every, policy is not None)
+    request = request_of(model, given, length, steps, every, policy is not None)
     job, batch, keeps = request.job, request.batch, every > 0
     _check_start(job)
     reused = None if out is None else _reused(job, batch, out, keeps)
