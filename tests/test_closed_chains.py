@@ -431,7 +431,16 @@ def test_what_is_wrong_is_said() -> None:
 
 def test_the_experiment_measures_draws_and_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
     small = measurements.Settings(
-        loops=(1,), timed=False, counted=(1, 2), links=(2, 4), rungs=(1, 2), on_the_ground=(1, 2)
+        loops=(1,),
+        timed=False,
+        counted=(1, 2),
+        links=(2, 4),
+        rungs=(1, 2),
+        on_the_ground=(1, 2),
+        contacts=(0, 1),
+        links_on_the_ground=2,
+        contacts=(0, 1),
+        links_on_the_ground=2,
     )
     monkeypatch.setattr(measurements.Settings, "quick", staticmethod(lambda: small))
     data = json.loads(json.dumps(parts.measure(*closed_chains.parts(True, lambda what: None), lambda what: None)))

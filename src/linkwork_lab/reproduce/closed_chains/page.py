@@ -86,8 +86,8 @@ def _claims(data: dict[str, Any]) -> str:
         [
             "parallel computation is future work",
             f"the last doubling adds to the longest path: {growth} operations. {contacts} holds make that of a "
-            f"snake of 1,024 links {held[-1] / held[0]:.2f} times as long. On a rope ladder, whose loops all stay open, a "
-            f"doubling makes it {ratios['rope ladder']:.1f} times as long",
+            f"snake of 1,024 links {held[-1] / held[0]:.2f} times as long. On a rope ladder, whose loops all stay "
+            f"open, a doubling makes it {ratios['rope ladder']:.1f} times as long",
             f"done, except where loops stay open ({', '.join(linear)})" if linear else "done",
         ],
         [
