@@ -1,4 +1,4 @@
-"""A sheet of chain mail swings from one corner: a hundred loops, each closed where its paths meet.
+"""A sheet of chain mail with a hundred loops swings from one corner.
 
 Chains of rings hang from a chain at the top, and every ring stays beside its neighbour in the next column: nearly as
 many loops as rings. By virtual work a loop is open only where its two columns are joined. The accelerations are one
@@ -9,6 +9,8 @@ compute the same accelerations.
 """
 
 from __future__ import annotations
+
+import sys
 
 import numpy as np
 
@@ -64,4 +66,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

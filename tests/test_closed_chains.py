@@ -439,8 +439,6 @@ def test_the_experiment_measures_draws_and_says_it(monkeypatch: pytest.MonkeyPat
         on_the_ground=(1, 2),
         contacts=(0, 1),
         links_on_the_ground=2,
-        contacts=(0, 1),
-        links_on_the_ground=2,
     )
     monkeypatch.setattr(measurements.Settings, "quick", staticmethod(lambda: small))
     data = json.loads(json.dumps(parts.measure(*closed_chains.parts(True, lambda what: None), lambda what: None)))
