@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SMALLER = {
+    "chain_mail": ("COLUMNS, ROWS, STEPS = 11, 10, 1000", "COLUMNS, ROWS, STEPS = 8, 6, 200"),
     "contact": ("STEP, STEPS = 1e-3, 1500", "STEP, STEPS = 1e-3, 300"),
     "falling_chain": ("LINKS, LENGTH, MASS = 100, 2.0, 2.0", "LINKS, LENGTH, MASS = 60, 1.2, 1.2"),
     "lqr": (
