@@ -66,13 +66,15 @@ def operational_inertia_rate(
         >>> bool(abs((after - before) / (2.0 * h) - rate).max() < 1e-6)
         True
     """
-    answer = INERTIA.at(model, frames, "auto", reference, constraints)
+    answer = _answer(model, frames, reference, constraints)
     if answer.rate is not None:
         found: Array | None = answer.rate.served(out, q, v, *answer.fixed)
         if found is not None:
             return found
     (here, speed), batch = as_batch(model, _STATE, (q, v))
     assert here is not None and speed is not None
+    if not answer.rows:
+        return put_into(out, np.zeros((*batch, 0, 0)), apart={"q": q, "v": v})
     if is_traced(here) or is_traced(speed):
         return inertia_and_rate(answer, here, speed)[1]
     answer.rate = _kernel(answer)
@@ -130,7 +132,7 @@ def inertia_with_rate(
     model: Model, q: Array, v: Array, point: Point, reference: str, constraints: Constraints, held_at: Any = None
 ) -> tuple[Array, Array]:
     """Λ and Λ̇ of a point, of floats or traced; ``held_at`` are traced placements that the constraints hold."""
-    answer = INERTIA.at(model, point, "auto", reference, constraints or None)
+    answer = _answer(model, point, reference, constraints or None)
     if is_traced(q) or is_traced(v):
         return inertia_and_rate(answer, q, v, answer.fixed if held_at is None else (held_at, *answer.asked.fixed))
     inertia = answer(None, q, 0.0)
@@ -150,6 +152,16 @@ def inertia_and_rate(answer: Answer, q: Array, v: Array, fixed: Sequence[Any] | 
     first = np.zeros(rate.shape)
     first[0, 0] = 1.0
     return inertia, rate + first * sound
+
+
+def _answer(model: Model, frames: Frames, reference: str, constraints: Constraints) -> Answer:
+    """Λ of the points; code with loops takes their offsets as constants alone."""
+    answer = INERTIA.at(model, frames, "auto", reference, constraints)
+    if answer.moved_in_loops:
+        if answer.still is None:
+            answer.still = answer.in_place()
+        return answer.still
+    return answer
 
 
 def _kernel(answer: Answer) -> CompiledFunction:
