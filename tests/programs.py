@@ -20,7 +20,7 @@ from linkwork.engine.emit.call_frame import TABLES, Interface
 from linkwork.engine.ir import evaluator
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.lists import pack_lists
-from linkwork.engine.plans import Task, plan_for
+from linkwork.engine.plans import Task, TracedTask, plan_for, plan_for_trace
 from linkwork.engine.trace.tracer import Tracer
 from linkwork.inside import size
 from strategies import ARRAYS, Array, State
@@ -39,8 +39,12 @@ def task_of(algorithm: Algorithm, model: lw.Model, frames: Sequence[str | lw.Fra
     return Task(algorithm, model, frames=named, **more)
 
 
-def planned(task: Task, form: str = "auto", cpu: tuple[str, str] | None = None, lanes: int | None = None) -> Any:
+def planned(
+    task: Task | TracedTask, form: str = "auto", cpu: tuple[str, str] | None = None, lanes: int | None = None
+) -> Any:
     """The plan of a task in a form, for a CPU and a number of lanes."""
+    if isinstance(task, TracedTask):
+        return plan_for_trace(task, "a program", form, cpu, lanes)
     return plan_for(task, form, cpu, lanes)
 
 

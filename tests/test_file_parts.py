@@ -241,7 +241,7 @@ def test_stops_and_friction_of_joints_that_move_together(monkeypatch: pytest.Mon
     assert by_python.q[:, 1].max() == pytest.approx(0.1) and free.q[-1, 1] > 0.12  # the first is stopped
     np.testing.assert_allclose(by_python.q[:, 2], -0.5 * by_python.q[:, 1] + 0.02, atol=1e-9)
     assert abs(alone.q[-1, 2] + 0.5 * alone.q[-1, 1] - 0.02) > 0.01
-    with costs(python_steps=1):
+    with costs(interpreted=0):
         by_code = lw.simulate(model, *START, 0.16, 0.004, tau=tau, joint_limits=True)
     np.testing.assert_allclose(by_code.q, by_python.q, rtol=0, atol=1e-9)
     np.testing.assert_allclose(by_code.v, by_python.v, rtol=0, atol=1e-9)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 import linkwork as lw
+from linkwork.dynamics.searches import Problem
 from robots import robot
 from test_constraints import MECHANISMS, four_bar
 
@@ -451,3 +452,22 @@ def test_loops_that_cannot_be_closed_are_said() -> None:
         lw.close_loops(model, q, 3)  # type: ignore[arg-type]
     with pytest.raises(lw.ArgumentError, match="tolerance"):
         lw.close_loops(model, q, far, tolerance=-1.0)
+
+
+@pytest.mark.parametrize("height", [0.3, 0.6])
+def test_problems_of_users_have_code_of_their_own(height: float) -> None:
+    """Though two of them have the same name."""
+
+    class Height(Problem):
+        name, argument, what, size = "height", ("none", (1,)), (), 1.0
+
+        def residuals(self, q: Any, argument: Any) -> tuple[Any, Any]:
+            z = lw.forward_kinematics(self.model, q, ["tip"])[..., 0, 2, 3:]
+            return height - z, lw.jacobian(self.model, q, ["tip"], "local_world_aligned")[..., 2:3, :]
+
+    arm = lw.mechanisms.serial_chain(1, joint=lw.joints.Revolute("y"))
+    search = Height(arm, [arm.frame("tip")], [1], [[0]])
+    fixed = [*search.fixed(True, 1.0, 4), np.ones(1), np.array([1e-9])]
+    q, off, _ = search.solved(np.full((1, 1), 0.1), *fixed, np.zeros((1, 1)))
+    assert off[0, 0] < 1e-9
+    assert abs(lw.forward_kinematics(arm, q, ["tip"])[0, 0, 2, 3] - height) < 1e-8

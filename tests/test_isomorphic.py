@@ -312,12 +312,12 @@ def test_over_time_branches_are_side_by_side_and_have_the_bits_of_others(monkeyp
     assert not np.isfinite(alone.v).all()
 
     for integrator in ("semi_implicit_euler", "runge_kutta_4"):
-        with costs(python_steps=0):
+        with costs(interpreted=0):
             found = lw.simulate(model, q[0], v[0], 0.01, 1e-3, integrator=integrator)
-        with costs(simulated=0):
+        with lw.interpreted():
             expected = lw.simulate(model, q[0], v[0], 0.01, 1e-3, integrator=integrator)
         assert found.q.tobytes() == expected.q.tobytes() and found.a.tobytes() == expected.a.tobytes()
     plans = [plan for plan in model._memo.plans.values() if "Traced" in type(getattr(plan, "source", None)).__name__]
-    assert len(plans) == 3  # a rollout with a law, and two integrators
+    assert len(plans) == 4  # rollouts with a law and without, and two integrators
     for plan in plans:
         assert arithmetic(plan.one_state_program) < 0.8 * arithmetic(plan.program)

@@ -52,22 +52,20 @@ def test_a_simulation_and_a_rollout_do_the_same_steps(
     step = {"dt": DT, "integrator": integrator, "friction_law": friction_law, "joint_limits": joint_limits}
     one = lw.simulate(CHAIN, Q, V, STEPS * DT, **step, **DRIVES[drive])
     other = lw.rollout(CHAIN, Q, V, steps=STEPS, **step, **DRIVES[drive])
-    assert abs(one.q - other.q).max() < 1e-13
-    assert abs(one.v - other.v).max() < 1e-12
     answers = other.trajectory()
-    assert abs(one.tau - answers.tau)[:-1].max() < 1e-12
-    assert abs(one.a - answers.a)[:-1].max() < 1e-10
+    for name in ("q", "v", "a", "tau"):
+        assert np.array_equal(getattr(one, name), getattr(answers, name)), name
 
 
 @pytest.mark.parametrize("drive", ["target", "law"])
 def test_the_same_in_code_of_many_steps(drive: str) -> None:
-    """A long simulation is compiled; its first steps are those of a short one."""
+    """A long simulation is compiled."""
     rows = 2000 // STEPS
     step = {"dt": DT, "joint_limits": True, "friction_law": "smoothed"}
     tiled = {name: np.tile(x, (rows, 1)) if name == "q_target" else x for name, x in DRIVES[drive].items()}
     one = lw.simulate(CHAIN, Q, V, 2000 * DT, **step, **tiled)
     other = lw.rollout(CHAIN, Q, V, steps=2000, **step, **tiled)
-    assert abs(one.q - other.q)[:500].max() < 1e-9
+    assert np.array_equal(one.q, other.q) and np.array_equal(one.v, other.v)
 
 
 @kinds

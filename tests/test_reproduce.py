@@ -71,7 +71,7 @@ def test_saved_data_can_be_shown_again(
     saved = of_virtual_work.folder / "data.json"
     assert cli.main(["reproduce", "virtual-work", "--from-json", str(saved), "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    assert "serial chain, 30 DoF" in out and "articulated_body" in out and "the paper says" in out
+    assert "serial, 30 DoF" in out and "articulated body" in out and "the paper says" in out
     assert (tmp_path / "data.json").read_bytes() == saved.read_bytes()
 
 
@@ -241,7 +241,7 @@ def test_many_points_on_a_floating_base_move_as_they_are_asked_to() -> None:
         feet = [lw.Weld(foot, placement=place) for foot, place in zip(many_points.FEET, places[:2], strict=True)]
         a, _ = lw.constrained_dynamics(model, q, v, torque, feet)
         found = lw.frame_acceleration(model, q, v, a, law.points, "local_world_aligned")
-    at, speed, change = law.wanted(0.3)
+    at, speed, change = law.reference(0.3)
     asked = change + many_points.DAMPING * speed + many_points.STIFFNESS * (at - places[2:, :3, 3])
     assert not torque[:6].any()
     np.testing.assert_allclose(found[2:, :3], asked, atol=1e-7 * np.abs(asked).max())

@@ -13,8 +13,7 @@ import pytest
 
 import linkwork as lw
 from exact import exact_tree
-from linkwork.algorithms import ALGORITHMS, stepping
-from linkwork.cli.count import counted
+from linkwork.algorithms import ALGORITHMS, step_forces
 from linkwork.engine import rollout as engine_rollout
 from linkwork.inside import evaluate
 from linkwork_lab.bench.peers.mujoco import mjcf
@@ -148,23 +147,26 @@ def test_long_chains_have_rolled_code() -> None:
 
 def test_the_error_of_a_step_against_50_digits() -> None:
     model, given = tree(), driven(tree(), (), 1)
-    algorithm = stepping(("tau", "q_target", "kp", "v_target", "kd", "effort", "damping", "friction"))
-    effort = np.minimum(given["effort_limits"], 1e300)
-    full = {**given, "kd": np.full(model.nv, 0.1), "effort": effort, "dt": [given["dt"]]}
-    numbers = [np.ravel(full[name]).tolist() for name, _ in algorithm.arguments]
-    rough = evaluate(algorithm, model, numbers)
+    algorithm = step_forces(("tau", "q_target", "kp", "v_target", "kd", "effort", "damping", "friction"))
+    effort, damping = np.minimum(given["effort_limits"], 1e300), given.get("damping", model.damping)
+    full = {**given, "kd": np.full(model.nv, 0.1), "effort": effort, "dt": [given["dt"]], "damping": damping}
     context = mpmath.mp.clone()
     context.dps = 50
-    exact = [[context.mpf(x) for x in row] for row in numbers]
-    for a, b in zip(rough, evaluate(algorithm, model, exact, tree=exact_tree(model, context.mpf)), strict=True):
-        close(a, [float(x) for x in b], 1e-14)
-
-
-def test_a_step_costs_two_multiplications_and_two_additions_a_joint_beyond_its_dynamics() -> None:
-    chain = lw.mechanisms.serial_chain(10)
-    step, dynamics = counted(stepping(["tau"]), chain, []), counted(ALGORITHMS["articulated_body"], chain, [])
-    assert {kind: step[kind] - dynamics[kind] for kind in ("add", "multiply")} == {"add": 20, "multiply": 20}
-    assert step["total"] - dynamics["total"] == 40
+    numbers = {
+        name: [context.mpf(float(x)) for x in np.ravel(full.get(name, getattr(model, name, None)))]
+        for name, _ in algorithm.arguments
+    }
+    exact = exact_tree(model, context.mpf)
+    forces, rotors, _ = evaluate(algorithm, model, list(numbers.values()), tree=exact)
+    q, v, (dt,) = (numbers[name] for name in ("q", "v", "dt"))
+    state = [q, v, forces, None]
+    (a,) = evaluate(ALGORITHMS["articulated_body"], model, state, tree=exact_tree(model, context.mpf), rotors=rotors)
+    end = [x + dt * y for x, y in zip(v, a, strict=True)]
+    moved = [q, [dt * x for x in end]]
+    (after,) = evaluate(ALGORITHMS["integrate"], model, moved, tree=exact_tree(model, context.mpf))
+    found = lw.rollout(model, **given, steps=1)
+    close(found.q[1], [float(x) for x in after], 1e-14)
+    close(found.v[1], [float(x) for x in end], 1e-14)
 
 
 def test_records_are_the_first_every_so_many_and_the_last() -> None:

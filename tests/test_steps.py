@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -192,22 +193,36 @@ def held(model: lw.Model, ends: list[lw.Constraint], q: Array, v: Array) -> list
 # The matrix
 
 
-def combinations(bodies: int, callers: int = 1, integrator: str = EULER) -> list[Any]:
-    """All options and pairs of these; those that ``make test`` leaves to ``make steps`` are marked. A pair is tested
-    in the suite by one of so many callers; with 0 all are left.
+PAIRS = [*itertools.combinations(OPTIONS, 2)]
+FEW = [(), ("stops", "friction"), ("couplings",)]
+"""What the suite has of derivatives of 60 bodies, whose code takes longest; with contacts test_contact_many_bodies."""
+
+
+def some(every: int) -> list[tuple[str, ...]]:
+    """One of so many pairs of options, and the options that are in none of these."""
+    pairs = PAIRS[::every]
+    return [(), *((option,) for option in OPTIONS if not any(option in pair for pair in pairs)), *pairs]
+
+
+def combinations(bodies: int, suite: Sequence[tuple[str, ...]], integrator: str = EULER, *rest: str) -> list[Any]:
+    """All options and pairs of these, those outside of ``suite`` marked: ``make test`` leaves them to ``make steps``.
+    Each of ``rest`` is taken with every combination, in the suite one of them in turn.
     """
-    found, numbers = [], itertools.count()
-    for some in itertools.chain([()], *(itertools.combinations(OPTIONS, k) for k in (1, 2))):
-        case = Case(some, bodies, integrator)
-        later = not callers or (len(some) == 2 and next(numbers) % callers)
-        found.append(pytest.param(case, id=str(case), marks=[pytest.mark.later] if later else []))
+    found, turn = [], 0
+    for options in ((), *((option,) for option in OPTIONS), *PAIRS):
+        case, inside = Case(options, bodies, integrator), options in suite
+        for k, more in enumerate(rest or (None,)):
+            later = [] if inside and (turn + k) % max(len(rest), 1) == 0 else [pytest.mark.later]
+            choice = () if more is None else (more,)
+            found.append(pytest.param(case, *choice, id="-".join([str(case), *choice]), marks=later))
+        turn += inside
     return found
 
 
-def repeated(six: int, sixty: int) -> list[Any]:
+def repeated(six: Sequence[tuple[str, ...]], sixty: Sequence[tuple[str, ...]], *rest: str) -> list[Any]:
     """Those of rollouts and derivatives, of 6 and of 60 bodies; by Euler's method in the suite."""
-    left = (combinations(bodies, 0, RUNGE_KUTTA) for bodies in (6, 60))
-    return [*combinations(6, six), *combinations(60, sixty), *itertools.chain(*left)]
+    left = (combinations(bodies, (), RUNGE_KUTTA, *rest) for bodies in (6, 60))
+    return [*combinations(6, six, EULER, *rest), *combinations(60, sixty, EULER, *rest), *itertools.chain(*left)]
 
 
 def check_laws(case: Case, friction: str, q: Array, v: Array, end: Array, after: Array) -> None:
@@ -233,7 +248,7 @@ def check_laws(case: Case, friction: str, q: Array, v: Array, end: Array, after:
             close(lw.momentum(model, q, end), lw.momentum(model, q, loose), 1e-10, scale=1.0)
 
 
-SIMULATED = [(6, 1, EULER), (6, 1, RUNGE_KUTTA), (60, 6, EULER), (60, 21, RUNGE_KUTTA)]
+SIMULATED = [(6, some(1), EULER), (6, some(1), RUNGE_KUTTA), (60, some(6), EULER), (60, some(21), RUNGE_KUTTA)]
 
 
 @pytest.mark.parametrize("case", [case for each in SIMULATED for case in combinations(*each)])
@@ -251,8 +266,7 @@ def test_a_simulation_steps_as_the_reference(case: Case) -> None:
             check_laws(case, "stiction", q, v, path.v[1], path.q[1])
 
 
-@pytest.mark.parametrize("driven", ["rollout", "law"])
-@pytest.mark.parametrize("case", repeated(2, 6))
+@pytest.mark.parametrize(("case", "driven"), repeated(some(2), some(6), "rollout", "law"))
 def test_a_rollout_steps_as_the_reference(case: Case, driven: str) -> None:
     Q, V = case.states
     drive, law = ({"torque": case.law}, "stiction") if driven == "law" else (case.targets, case.friction_law)
@@ -267,12 +281,16 @@ def test_a_rollout_steps_as_the_reference(case: Case, driven: str) -> None:
                 check_laws(case, law, q, v, end, after)
 
 
-@pytest.mark.parametrize("driven", ["law", "python"])
-@pytest.mark.parametrize("integrator", [EULER, RUNGE_KUTTA])
-@pytest.mark.parametrize("case", combinations(6, 4))
-def test_a_simulation_in_code_steps_as_the_reference(case: Case, integrator: str, driven: str) -> None:
+@pytest.mark.parametrize(
+    ("case", "driven"),
+    [
+        *combinations(6, some(4), EULER, "law", "python"),
+        *combinations(6, some(4), RUNGE_KUTTA, "python", "law"),
+    ],
+)
+def test_a_simulation_in_code_steps_as_the_reference(case: Case, driven: str) -> None:
     """In a run that is long enough for code, whose driving forces a compiled law or a Python function computes."""
-    case = Case(case.options, case.bodies, integrator)
+    integrator = case.integrator
     model, (Q, V) = case.model, case.states
     torque = case.law if driven == "law" else case.drive
     path = lw.simulate(model, Q[1], V[1], LONG * DT, DT, torque=torque, integrator=integrator, **case.given)
@@ -300,7 +318,7 @@ def check_energy(case: Case, path: lw.Trajectory) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.* instructions")
-@pytest.mark.parametrize("case", repeated(6, 21))
+@pytest.mark.parametrize("case", repeated(some(6), FEW))
 def test_derivatives_of_a_step_are_those_of_the_reference(case: Case) -> None:
     """Along a direction of the state and the driving forces: forward by lw.linearise, backward by pullback."""
     model, nv, (Q, V) = case.model, case.model.nv, (array[:2] for array in case.states)

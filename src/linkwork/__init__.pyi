@@ -87,6 +87,7 @@ from linkwork.errors import SimulationError as SimulationError
 from linkwork.errors import SingularError as SingularError
 from linkwork.errors import TracingError as TracingError
 from linkwork.errors import UnknownNameError as UnknownNameError
+from linkwork.exports.export import export as export
 from linkwork.formats import load as load
 from linkwork.formats.urdf_writer import save as save
 from linkwork.model import mechanisms as mechanisms
@@ -116,6 +117,10 @@ from linkwork.model.model import Model as Model
 from linkwork.model.parameters import with_inertial_parameters as with_inertial_parameters
 from linkwork.model.placements import placement as placement
 from linkwork.model.points import Point as Point
+from linkwork.simulation.event_record import EventRecord as EventRecord
+from linkwork.simulation.events import BreakingForce as BreakingForce
+from linkwork.simulation.events import Event as Event
+from linkwork.simulation.happened import Happened as Happened
 from linkwork.simulation.rollouts.gradients import Gradients as Gradients
 from linkwork.simulation.rollouts.linearise import Linearised as Linearised
 from linkwork.simulation.rollouts.linearise import linearise as linearise

@@ -25,7 +25,7 @@ from linkwork.errors import ArgumentError, LinkworkError, LinkworkWarning, excus
 
 Array = NDArray[np.float64]
 Kind = type[LinkworkError]
-Given = ParamSpec("Given")
+Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 _LONGEST_PATH = 4096
 _DEEPEST = 64
@@ -40,40 +40,40 @@ def old_name(old: str, new: str, above: int = 3) -> None:
     warnings.warn(message, LinkworkWarning, stacklevel=above)
 
 
-def with_old_names(**names: str) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
+def with_old_names(**names: str) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """Decorator: accept arguments also by their old names, with a warning: old=new."""
 
-    def made(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    def decorator(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         @wraps(function)
-        def with_old(*arguments: Given.args, **named: Given.kwargs) -> Result:
-            for old in names.keys() & named.keys():
-                if names[old] in named:
+        def with_old(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
+            for old in names.keys() & options.keys():
+                if names[old] in options:
                     raise ArgumentError(f"{old} is called {names[old]} now; pass the new name alone")
                 old_name(old, names[old], 3)
-                named[names[old]] = named.pop(old)
-            return function(*arguments, **named)
+                options[names[old]] = options.pop(old)
+            return function(*arguments, **options)
 
         return with_old
 
-    return made
+    return decorator
 
 
 # The environment
 
 
-def variable(name: str, *known: str) -> str | None:
+def variable(name: str, *values: str) -> str | None:
     """The value of a variable of the environment, one of those known; None if it is not set, or empty. Any other is
     ignored with a warning, one in each process.
     """
     value = os.environ.get(name)
-    if value and value not in known:
-        _warn_of_variable(name, value, known)
-    return value if value in known else None
+    if value and value not in values:
+        _warn_of_variable(name, value, values)
+    return value if value in values else None
 
 
 @cache
-def _warn_of_variable(name: str, value: str, known: tuple[str, ...]) -> None:
-    expected = " or ".join([", ".join(map(repr, known[:-1])), repr(known[-1])] if known[1:] else map(repr, known))
+def _warn_of_variable(name: str, value: str, values: tuple[str, ...]) -> None:
+    expected = " or ".join([", ".join(map(repr, values[:-1])), repr(values[-1])] if values[1:] else map(repr, values))
     warn_caller(f"{name} in the environment is {shown(value)}, which is ignored; it must be {expected}, or not set")
 
 
@@ -159,7 +159,7 @@ def several(what: str, values: Any, count: int, error: Kind = ArgumentError) -> 
     """``count`` finite numbers."""
     if type(values) in (list, tuple) and len(values) == count and all_floats(values) and all(map(isfinite, values)):
         return list(values)  # the fast path
-    numbers = _each(values, count)
+    numbers = _numbers_of(values, count)
     if numbers is None:
         raise error(f"{what} must be {count} number(s), not {shown(values)}")
     if len(numbers) != count:
@@ -175,7 +175,7 @@ def one_or_each(what: str, value: Any, count: int, error: Kind = ArgumentError) 
         return (value,) * count
     number = real(value)
     single = _is_nan(value) or not isnan(number)
-    numbers = [number] * max(count, 1) if single else _each(value, count)
+    numbers = [number] * max(count, 1) if single else _numbers_of(value, count)
     if numbers is None:
         raise error(f"{what} must be one number or {count}, not {shown(value)}")
     if not single and len(numbers) != count:
@@ -185,17 +185,17 @@ def one_or_each(what: str, value: Any, count: int, error: Kind = ArgumentError) 
     return tuple(numbers[:count])
 
 
-def _each(values: Any, count: int) -> list[float] | None:
+def _numbers_of(values: Any, count: int) -> list[float] | None:
     """The values as numbers, at most one more than ``count``; None if any is not a number; NaN is one."""
     if isinstance(values, str | bytes | bytearray | dict | set | frozenset) or masked(values):
         return None
     try:
-        listed = list(islice(values, count + 1))
+        items = list(islice(values, count + 1))
     except Exception as error:  # anything that an object's own iterator raises
         excuse(error)
         return None
-    numbers = [real(value) for value in listed]
-    nonsense = (isnan(number) and not _is_nan(value) for number, value in zip(numbers, listed, strict=True))
+    numbers = [real(value) for value in items]
+    nonsense = (isnan(number) and not _is_nan(value) for number, value in zip(numbers, items, strict=True))
     return None if any(nonsense) else numbers
 
 
@@ -222,20 +222,20 @@ def array(what: str, value: Any, last: tuple[int, ...] | None = None) -> Array:
     if masked(value):
         raise ArgumentError(f"{what} has masked numbers; fill them, as with .filled(0.0), or leave them out")
     try:
-        given = np.asarray(value)
+        numbers = np.asarray(value)
     except Exception as error:  # anything that an object's own conversion raises
         excuse(error)
         raise ArgumentError(f"{what} cannot be made an array{_shape(' of', last)}: {error}") from None
-    if given.dtype.kind not in "fiu" and not (given.dtype.kind == "b" and given.size == 0):
+    if numbers.dtype.kind not in "fiu" and not (numbers.dtype.kind == "b" and numbers.size == 0):
         raise ArgumentError(
-            f"{what} must hold real numbers{_shape(' in', last)}, but has dtype {given.dtype}; "
+            f"{what} must hold real numbers{_shape(' in', last)}, but has dtype {numbers.dtype}; "
             f"pass a float64 array or a list of floats"
         )
-    if given.dtype.itemsize > 8 and given.dtype.kind == "f":
+    if numbers.dtype.itemsize > 8 and numbers.dtype.kind == "f":
         raise ArgumentError(
-            f"{what} has dtype {given.dtype}, which float64 cannot hold; convert it with .astype(float)"
+            f"{what} has dtype {numbers.dtype}, which float64 cannot hold; convert it with .astype(float)"
         )
-    return given.astype(np.float64, copy=False)
+    return numbers.astype(np.float64, copy=False)
 
 
 def _shape(word: str, last: tuple[int, ...] | None) -> str:
@@ -300,8 +300,8 @@ def memory_for(what: str, shape: Iterable[int]) -> Iterator[None]:
 def choice(what: str, value: Any, options: Sequence[str], error: Kind = ArgumentError) -> str:
     """One of the options, or an error that lists them."""
     if not isinstance(value, str) or value not in options:
-        known = ", ".join(map(repr, options))
-        raise error(f"{what} must be one of {known}, not {shown(value)}{near_names(value, options)}")
+        choices = ", ".join(map(repr, options))
+        raise error(f"{what} must be one of {choices}, not {shown(value)}{near_names(value, options)}")
     return value
 
 

@@ -82,19 +82,21 @@ def _spanned(matrix: Array, S1: ArrayLike | None, T2: ArrayLike | None) -> Chang
     """The bases for M and the given columns."""
     matrix, motions, forces = _over_states(matrix, S1, T2)
     root, n = _Root.of(matrix), matrix.shape[-1]
-    seen = None if motions is None else _independent("S1", root.of_motions(_evened(motions)))
-    felt = None if forces is None else _independent("T2", root.of_forces(_evened(forces)))
-    if seen is None:
-        assert felt is not None
-        seen = _orthogonal_complement(felt)
-        motions = root.to_motions(seen)
-    elif felt is None:
-        felt = _orthogonal_complement(seen)
-        forces = root.to_forces(felt)
+    motion_basis = None if motions is None else _independent("S1", root.of_motions(_evened(motions)))
+    force_basis = None if forces is None else _independent("T2", root.of_forces(_evened(forces)))
+    if motion_basis is None:
+        assert force_basis is not None
+        motion_basis = _orthogonal_complement(force_basis)
+        motions = root.to_motions(motion_basis)
+    elif force_basis is None:
+        force_basis = _orthogonal_complement(motion_basis)
+        forces = root.to_forces(force_basis)
     assert motions is not None and forces is not None
-    if seen.shape[-1] + felt.shape[-1] != n:
-        raise ArgumentError(f"S1 and T2 must have {n} columns together, but have {seen.shape[-1]} and {felt.shape[-1]}")
-    cosine = np.abs(_t(seen) @ felt).max(initial=0.0)
+    if motion_basis.shape[-1] + force_basis.shape[-1] != n:
+        raise ArgumentError(
+            f"S1 and T2 must have {n} columns together, but have {motion_basis.shape[-1]} and {force_basis.shape[-1]}"
+        )
+    cosine = np.abs(_t(motion_basis) @ force_basis).max(initial=0.0)
     if cosine > RECIPROCITY:
         worst = np.abs(_t(motions) @ forces).max()
         raise ArgumentError(f"S1 and T2 must be reciprocal, S1ᵀ T2 = 0, but it has {worst:.3g}")
@@ -278,17 +280,17 @@ class ChangeOfBasis:
         lengths = np.linalg.norm(self._root.of_forces(t1), axis=-2, keepdims=True)
         if (off > 1e-8 * _t(self._motions.lengths) * lengths).any():
             raise ArgumentError(f"T1 must have S1ᵀ T1 = 1, but is off by {off.max():.3g}; any_T1 makes one")
-        given = _moderate("beta", beta)
-        if given.shape[-1:] != t1.shape[-1:] or not go_together(given.shape[:-1], t1.shape[:-2]):
-            raise ArgumentError(f"beta must have shape (..., {t1.shape[-1]}), not {given.shape}")
-        return _vectors(_t(t1) @ self.constrained_by_difference(_vectors(t1 @ given[..., None]))[..., None])
+        numbers = _moderate("beta", beta)
+        if numbers.shape[-1:] != t1.shape[-1:] or not go_together(numbers.shape[:-1], t1.shape[:-2]):
+            raise ArgumentError(f"beta must have shape (..., {t1.shape[-1]}), not {numbers.shape}")
+        return _vectors(_t(t1) @ self.constrained_by_difference(_vectors(t1 @ numbers[..., None]))[..., None])
 
     def any_T1(self, A: ArrayLike) -> Array:
         """T₁′ = A S₁ (S₁ᵀ A S₁)⁻¹ for any symmetric positive definite A (n×n): S₁ᵀ T₁′ = 1, and T₁′ ⊕ T₂ = V."""
-        given = _positive_definite(_moderate("A", A), "A")
-        if given.shape[-1] != self.M.shape[-1] or not go_together(given.shape[:-2], self.M.shape[:-2]):
-            raise ArgumentError(f"A must have shape {self.M.shape}, as M has, not {given.shape}")
-        root = _Root.of(given)
+        matrix = _positive_definite(_moderate("A", A), "A")
+        if matrix.shape[-1] != self.M.shape[-1] or not go_together(matrix.shape[:-2], self.M.shape[:-2]):
+            raise ArgumentError(f"A must have shape {self.M.shape}, as M has, not {matrix.shape}")
+        root = _Root.of(matrix)
         return root.to_forces(_Span.of(root.of_motions(self.S1)).reciprocal())
 
     def _vector(self, v: ArrayLike) -> Array:
@@ -317,11 +319,11 @@ def _divided(matrix: Array, right: Array) -> Array:
 
 def _moderate(name: str, value: ArrayLike) -> Array:
     """Numbers whose squares are finite."""
-    given = finite_array(name, value)
-    largest = np.abs(once(given)).max(initial=0.0)
+    numbers = finite_array(name, value)
+    largest = np.abs(once(numbers)).max(initial=0.0)
     if largest > _LARGEST:
         raise ArgumentError(f"{name} must hold numbers of at most {_LARGEST:g}, but has {largest:.3g}")
-    return given
+    return numbers
 
 
 def _positive_definite(matrix: Array, name: str = "M") -> Array:

@@ -26,8 +26,8 @@ def broadcast(names: Sequence[str], leading: Sequence[tuple[int, ...]]) -> tuple
     try:
         return np.broadcast_shapes(*different) if len(different) > 1 else next(iter(different), ())
     except ValueError:
-        shown = ", ".join(f"{name} {dims}" for name, dims in zip(names, leading, strict=False))
-        raise ArgumentError(f"the leading (batch) dimensions do not broadcast: {shown}") from None
+        texts = ", ".join(f"{name} {dims}" for name, dims in zip(names, leading, strict=False))
+        raise ArgumentError(f"the leading (batch) dimensions do not broadcast: {texts}") from None
 
 
 def spread(array: Array, axes: int, batch: tuple[int, ...]) -> Array:
@@ -55,8 +55,8 @@ def as_out(
         raise ArgumentError(f"out must be a tuple of {len(shapes)} arrays, one for each result, not {came}")
     targets = list(out) if len(shapes) > 1 else [out]
     others: list[tuple[str, Array]] = []
-    for name, given in zip(names, arguments, strict=bool(arguments)):
-        others += [] if given is None else [(name, given[0])]
+    for name, argument in zip(names, arguments, strict=bool(arguments)):
+        others += [] if argument is None else [(name, argument[0])]
     others += [pair for pair in zip(names, values, strict=bool(values)) if isinstance(pair[1], np.ndarray)]
     for k, (target, shape) in enumerate(zip(targets, shapes, strict=True)):
         name = f"out[{k}]" if len(shapes) > 1 else "out"
@@ -95,16 +95,16 @@ def all_converted(values: Sequence[Any], out: Any) -> list[Any]:
     """Each value converted, except those that share memory with ``out``, which the checks report."""
     if out is None:
         return [converted(value) for value in values]
-    targets = [each for each in (out if isinstance(out, tuple) else (out,)) if isinstance(each, np.ndarray)]
-    found = []
+    targets = [one for one in (out if isinstance(out, tuple) else (out,)) if isinstance(one, np.ndarray)]
+    results = []
     for value in values:
         new = converted(value)
         if new is not value and isinstance(value, np.ndarray):
             for target in targets:
                 if np.may_share_memory(value, target):
                     new = value
-        found.append(new)
-    return found
+        results.append(new)
+    return results
 
 
 def converted(value: Any) -> Any:
@@ -140,8 +140,8 @@ def leading_axes(name: str, array: Array, shape: tuple[int, ...], why: str = "",
     """The leading axes of an array that must have a shape in each state."""
     axes = array.ndim - len(shape)
     if axes < 0 or array.shape[axes:] != shape:
-        wanted = ", ".join(("...", *map(str, shape)))
-        raise ArgumentError(f"{name} must have shape ({wanted}){why}, but has shape {array.shape}{hint}")
+        expected = ", ".join(("...", *map(str, shape)))
+        raise ArgumentError(f"{name} must have shape ({expected}){why}, but has shape {array.shape}{hint}")
     return array.shape[:axes]
 
 

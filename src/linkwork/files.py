@@ -107,8 +107,8 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 def harmless(name: str) -> str:
     """A name made safe as a file name in the current folder: it cannot lead elsewhere, hide, or look like an option."""
-    kept = re.sub(r"[^\w.-]+", "_", name)[:_LONGEST_NAME].lstrip(".-").rstrip(".")
-    return f"{kept}_" if not kept or _RESERVED.fullmatch(kept) else kept
+    plain = re.sub(r"[^\w.-]+", "_", name)[:_LONGEST_NAME].lstrip(".-").rstrip(".")
+    return f"{plain}_" if not plain or _RESERVED.fullmatch(plain) else plain
 
 
 def _like(path: Path, old: os.stat_result) -> None:

@@ -5,6 +5,7 @@ A command module has ``arguments(parser)`` and ``run(options, console) -> exit c
 
     info, draw, view, robots    mechanisms: contents, pictures, the live view, names
     bench, count                times and operations
+    export                      a function as files for other languages
     cache, doctor               compiled code on disk, and whether this machine runs it
     demo, reproduce             of the lab
 """
@@ -41,6 +42,7 @@ COMMANDS = {
     "robots": "list the robots that can be loaded by name",
     "bench": "measure the time of every function, beside other libraries where they are installed",
     "count": "count the operations of every algorithm on a mechanism, all its geometry and inertias folded in",
+    "export": "write a function of a mechanism as C, objects, WebAssembly or a Python module that need no linkwork",
     "cache": "show or clear the compiled code that is kept on disk",
     "doctor": "compile, run and check a kernel of each kind, and say what works on this machine",
     "demo": "let the humanoid of Chang and Khatib put a box on the floor; write pictures, an animation and numbers",

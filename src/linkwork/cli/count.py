@@ -49,26 +49,26 @@ def run(options: argparse.Namespace, console: Console) -> int:
     for name in options.method or ():
         if name not in COUNTED:
             raise UnknownNameError("algorithm", name, COUNTED, "linkwork")
-    wanted = options.method or [name for name, entry in COUNTED.items() if _is_listed(entry, model)]
-    left = [name for name in COUNTED if name not in wanted] if not options.method else []
-    counts = {name: counted(COUNTED[name], model, [frame]) for name in wanted}
+    methods = options.method or [name for name, entry in COUNTED.items() if _is_listed(entry, model)]
+    rest = [name for name in COUNTED if name not in methods] if not options.method else []
+    counts = {name: counted(COUNTED[name], model, [frame]) for name in methods}
     if options.json:
-        data = {"model": model.name, "frame": frame.name, "counts": counts, "not_counted": left}
+        data = {"model": model.name, "frame": frame.name, "counts": counts, "not_counted": rest}
         console.file.write(json.dumps(data) + "\n")
         return 0
     console.print(summary(model))
     console.print(_table(counts))
     console.print(f"\nFor one state without external forces, and of frames only {one_line(frame.name)}.")
-    if left:
-        console.print(f"Not counted for {len(model.bodies)} bodies unless asked for by --method: {', '.join(left)}")
+    if rest:
+        console.print(f"Not counted for {len(model.bodies)} bodies unless asked for by --method: {', '.join(rest)}")
     return 0
 
 
 def counted(algorithm: Algorithm, model: Model, frames: Sequence[Frame]) -> dict[str, int]:
     """The number of operations of each kind for one state, and their total."""
     about_frames = any(SPACES[space].of_frames for space in algorithm.results)
-    found = operations(algorithm, model, frames if about_frames else ())
-    kinds = {kind: sum(found[name] for name in names) for kind, names in COLUMNS.items()}
+    counts = operations(algorithm, model, frames if about_frames else ())
+    kinds = {kind: sum(counts[name] for name in names) for kind, names in COLUMNS.items()}
     return {**kinds, "total": sum(kinds.values())}
 
 

@@ -48,10 +48,10 @@ def find(text: str, floating_base: bool = False) -> Model:
         return load(path, floating_base=floating_base)
     if text.partition(":")[0] in mechanisms.NAMES:
         return mechanisms.by_name(text, floating_base=floating_base)
-    found = robots.find(text)
-    if isinstance(found, robots.Robot):
+    robot = robots.find(text)
+    if isinstance(robot, robots.Robot):
         return load(text, floating_base=floating_base)
     try:
         return mechanisms.by_name(text)
     except UnknownNameError as error:
-        raise ArgumentError(f"{text}: there is no such file, {found}; {error}") from None
+        raise ArgumentError(f"{text}: there is no such file, {robot}; {error}") from None

@@ -1,4 +1,4 @@
-"""``linkwork reproduce``: repeat an experiment of one of the papers, with figures, data and a summary."""
+"""``linkwork reproduce``: repeat an experiment of one of the papers, with figures, data and tables."""
 
 from __future__ import annotations
 
@@ -46,12 +46,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     file = folder / "data.json"
     write_text(file, json.dumps(data, indent=1, allow_nan=False) + "\n")
     files = [file, *experiment.draw(data, folder)]
-    experiment.summarise(data, console)
     for name, text in experiment.tables(data).items():
         if options.page:
             pages.put(options.page, name, text)
-        if options.page or name == "claims":
-            console.print(f"\n{text}", soft_wrap=True)
+        console.print(f"\n{text}", soft_wrap=True)
     console.print(f"\nwrote {len(files)} files into {folder}")
     return 0
 

@@ -17,18 +17,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    found = robots()
+    entries = robots()
     if options.json:
-        data = [{"name": robot.name, "source": robot.source, "path": str(robot.path)} for robot in found]
+        data = [{"name": robot.name, "source": robot.source, "path": str(robot.path)} for robot in entries]
         console.file.write(json.dumps(data, ensure_ascii=False) + "\n")
         return 0
-    if not found:
+    if not entries:
         console.print(f"There are none: {ADVICE}.")
         return 0
     table = Table(box=None, pad_edge=False)
     for heading in ("robot", "of", "file"):
         table.add_column(heading)
-    for robot in found:
+    for robot in entries:
         table.add_row(*map(one_line, (robot.name, robot.source, robot.path.name)))
     console.print(table)
     return 0

@@ -35,21 +35,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    shown = [_found(text, options) for text in options.what]
-    view = show(shown, shapes=options.shapes, roots=options.root, port=options.port, browser=not options.no_browser)
+    models = [_model_of(text, options) for text in options.what]
+    view = show(models, shapes=options.shapes, roots=options.root, port=options.port, browser=not options.no_browser)
     console.print(f"{view.url} shows {', '.join(options.what)}; Ctrl-C ends it")
     console.file.flush()
     view.wait()
     return 0
 
 
-def _found(text: str, options: argparse.Namespace) -> Model | Trajectory:
+def _model_of(text: str, options: argparse.Namespace) -> Model | Trajectory:
     if Path(text).suffix.lower() != ".npz":
         return find(text, options.floating_base)
-    return Trajectory.load(text, find(options.model or _named(text), options.floating_base))
+    return Trajectory.load(text, find(options.model or _titles(text), options.floating_base))
 
 
-def _named(path: str) -> str:
+def _titles(path: str) -> str:
     """The name of the model of a saved trajectory, if it is a built-in mechanism."""
     try:
         with np.load(path, allow_pickle=False) as file:

@@ -12,7 +12,7 @@ The modules, in the order of the data flow:
     loads, actuators        forces at points; forces of motors
     varied, possible        parameters as data, and whether they are physical
     held                    constraints on a model, in a state
-    constraint_solvers, closed_chains, coupled_joints
+    constraint_solvers, pair_conditions, closed_chains, coupled_joints
                             solvers for their forces
     constrained_state       rows and forces of constraints in a state
     constrained_points, questions

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwork.arguments import array, integer, memory_for, positive, several, switch
 from linkwork.batches import Given, broadcast, spread
-from linkwork.compiled.arrays import array_of, is_traced, numbers, traced
+from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.dynamics.arguments import Array, Frames, PointSet, as_frames, as_given
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian, neutral
-from linkwork.dynamics.pose_errors import as_placements, error_in_world, pose_error
+from linkwork.dynamics.pose_errors import as_placements, pose_error
 from linkwork.dynamics.search_coordinates import begun_within, followers, within_limits
 from linkwork.dynamics.searches import Problem
 from linkwork.engine.plans.task import moved
@@ -100,21 +100,21 @@ def inverse_kinematics(
         >>> bool(found.converged.all()), bool((found.error <= 1e-6).all()), found.q.shape
         (True, True, (100, 4))
     """
-    asked = as_frames(model, frames)
-    problem = problem_of(asked, posture is not None, switch("couplings", couplings))
+    point_set = as_frames(model, frames)
+    problem = problem_of(point_set, posture is not None, switch("couplings", couplings))
     kept = switch("limits", limits)
     reach = problem.tolerances(tolerance)
     begin, again = posture if q0 is None else q0, integer("restarts", restarts, 0, _MOST_RESTARTS)
     fixed = [*problem.fixed(kept, 2.0 * problem.length, again, begin is None), problem.weights(weights), reach]
     inside = any(map(is_traced, (targets, q0, posture)))  # called in a function that is being traced
-    aims = (_traced_targets if inside else _as_targets)(targets, len(asked.frames))
+    aims = _as_targets(targets, len(point_set.frames), inside)
     near = [("q0", q0), ("posture", posture)] if q0 is not None or posture is None else [("posture", posture)] * 2
     starts, leading = _starts(model, [(name, x) for name, x in near if x is not None] or [("q0", problem.middle(kept))])
     if inside:
         return _traced(problem, [start for start, _ in starts], fixed, aims, kept)
     batch = broadcast(["targets", "configurations"], [aims.shape[:-3], leading])
     count = prod(batch)
-    with memory_for("targets and configurations", (count, 4 * model.nq + 18 * len(asked.frames))):
+    with memory_for("targets and configurations", (count, 4 * model.nq + 18 * len(point_set.frames))):
         if kept and begin is not None:  # a posture may be outside the limits
             (q, axes), following = starts[0], problem.coordinates.followers
             starts[0] = within_limits(model, q) if q0 is None else begun_within(model, "q0", q, following), axes
@@ -145,38 +145,31 @@ def solutions(problem: FramesToTargets, own: list[Array], fixed: list[Array], ai
             result[part] = rows
     lost = np.flatnonzero(np.isnan(lengths).any(axis=-1))
     if lost.size:
-        forward_kinematics(problem.model, own[0][lost[0]], problem.asked.points)  # raises one for invalid quaternions
+        forward_kinematics(
+            problem.model, own[0][lost[0]], problem.point_set.points
+        )  # raises one for invalid quaternions
         raise SingularError(f"inverse_kinematics: the numbers of target {lost[0]} overflow; begin with smaller ones")
     return IKResult(q, problem.errors(lengths), np.all(lengths <= reach, axis=-1), iterations.astype(np.int64))
 
 
-def _as_targets(value: Any, count: int) -> Array:
-    """Placements (..., m, 4, 4); (4, 4) is accepted for one frame."""
-    found = as_placements("targets", value)
-    if count == 1 and found.ndim == 2:
-        return found[None]
-    if found.ndim < 3 or found.shape[-3] != count:
+def _as_targets(value: Any, count: int, inside: bool) -> Array:
+    """Placements (..., m, 4, 4); (4, 4) is accepted for one frame. Those ``inside`` a traced function are not checked
+    further.
+    """
+    targets: Array = traced(numbers(value)) if inside else as_placements("targets", value)
+    if count == 1 and targets.ndim == 2:
+        return targets[None]
+    if targets.ndim < 3 or targets.shape[-3:] != (count, 4, 4):
         wanted = f"(..., {count}, 4, 4) for {count} frame(s)"
         hint = "; targets[..., None, :, :] are many targets of one frame" if count == 1 else ""
-        raise ArgumentError(f"targets must have shape {wanted}, but has shape {found.shape}{hint}")
-    return found
-
-
-# In a function that is being traced
-
-
-def _traced_targets(value: Any, count: int) -> Any:
-    found = traced(numbers(value))
-    found = found[None] if count == 1 and found.ndim == 2 else found
-    if found.shape != (count, 4, 4):
-        raise ArgumentError(f"targets must have shape ({count}, 4, 4) here, but has shape {found.shape}")
-    return found
+        raise ArgumentError(f"targets must have shape {wanted}, but has shape {targets.shape}{hint}")
+    return targets
 
 
 def _traced(problem: FramesToTargets, own: list[Any], fixed: list[Array], aims: Any, kept: bool) -> IKResult:
     """The result for a single traced state."""
-    if any(each.ndim != 1 for each in own):
-        raise ArgumentError("q0 and posture must be of one state here, without leading axes")
+    if any(each.ndim != 1 for each in own) or aims.ndim != 3:
+        raise ArgumentError("targets, q0 and posture must be of one state here, without leading axes")
     begin = within_limits(problem.model, own[0]) if kept else own[0]
     q, lengths, total = problem.text(begin, *fixed, *own[1:], aims)
     return IKResult(q, problem.errors(lengths), (lengths <= fixed[-1]).all(), total)
@@ -185,15 +178,15 @@ def _traced(problem: FramesToTargets, own: list[Any], fixed: list[Array], aims: 
 # The problem
 
 
-def problem_of(asked: PointSet, posture: bool, coupled: bool) -> FramesToTargets:
+def problem_of(point_set: PointSet, posture: bool, coupled: bool) -> FramesToTargets:
     """The problem of some frames of a model, cached."""
-    if not asked.frames:
+    if not point_set.frames:
         raise ArgumentError("frames must name at least one frame")
     key = "inverse_kinematics", posture, coupled
-    found: FramesToTargets | None = asked.answers.get(key)
-    if found is None:
-        found = asked.answers[key] = FramesToTargets(asked, posture, coupled)
-    return found
+    problem: FramesToTargets | None = point_set.answers.get(key)
+    if problem is None:
+        problem = point_set.answers[key] = FramesToTargets(point_set, posture, coupled)
+    return problem
 
 
 class FramesToTargets(Problem):
@@ -206,14 +199,14 @@ class FramesToTargets(Problem):
 
     name = "inverse_kinematics"
 
-    def __init__(self, asked: PointSet, posture: bool, coupled: bool) -> None:
-        self.asked = asked
+    def __init__(self, point_set: PointSet, posture: bool, coupled: bool) -> None:
+        self.point_set = point_set
         parts = {"pose": (0, 1), "position": (0,), "rotation": (1,)}
-        self.places = [2 * k + part for k, point in enumerate(asked.points) for part in parts[point.axes]]
+        self.places = [2 * k + part for k, point in enumerate(point_set.points) for part in parts[point.axes]]
         groups = [range(3 * k, 3 * k + 3) for k in range(len(self.places))]
-        frames = moved(asked.frames, asked.offsets)
-        following = followers(asked.model) if coupled else []
-        super().__init__(asked.model, frames, [frame.body for frame in frames], groups, posture, following)
+        frames = moved(point_set.frames, point_set.offsets)
+        following = followers(point_set.model) if coupled else []
+        super().__init__(point_set.model, frames, [frame.body for frame in frames], groups, posture, following)
         self.argument = "targets", (len(frames), 4, 4)
         self.what = self.places, self.coordinates.followers
         self.length, self.size = self._measured()
@@ -222,26 +215,21 @@ class FramesToTargets(Problem):
 
     def residuals(self, q: Any, argument: Any) -> tuple[Any, Any]:
         """Pose errors of the frames, and J, both in the world's axes."""
-        points = self.asked.points
-        found = forward_kinematics(self.model, q, points)
+        points = self.point_set.points
+        poses = forward_kinematics(self.model, q, points)
         J = jacobian(self.model, q, points, "local_world_aligned")
-        if not is_traced(q):
-            wide = pose_error(found, argument, "local_world_aligned")
-            return self.asked.rows(wide.reshape((*wide.shape[:-2], -1)), -1), J
-        errors = []
-        for here, there, point in zip(numbers(found).tolist(), numbers(argument).tolist(), points, strict=True):
-            errors += [x for each in error_in_world(here, there, point.axes) for x in each.numbers()]
-        return array_of(errors), J
+        poses = pose_error(poses, argument, "local_world_aligned")
+        return self.point_set.rows(poses.reshape((*poses.shape[:-2], -1)), -1), J
 
     def errors(self, lengths: Any) -> Any:
         """Distances and angles of all frames (..., m, 2) from the lengths of the residuals."""
-        found = np.zeros_like(lengths, shape=(*lengths.shape[:-1], 2 * len(self.frames)))
-        found[..., self.places] = lengths
-        return found.reshape((*lengths.shape[:-1], len(self.frames), 2))
+        errors = np.zeros_like(lengths, shape=(*lengths.shape[:-1], 2 * len(self.frames)))
+        errors[..., self.places] = lengths
+        return errors.reshape((*lengths.shape[:-1], len(self.frames), 2))
 
     def _measured(self) -> tuple[float, float]:
         """Length and size, measured from J at sample configurations."""
-        J = jacobian(self.model, self.configurations(), self.asked.points, "local_world_aligned")
+        J = jacobian(self.model, self.configurations(), self.point_set.points, "local_world_aligned")
         J = self.coordinates.columns(J) if self.coordinates.followers else J
         squares = (J * J).reshape((len(J), len(self.places), -1)).sum(axis=-1).mean(axis=0)
         parts = [[square for square, place in zip(squares, self.places, strict=True) if place % 2 == k] for k in (0, 1)]
@@ -258,24 +246,24 @@ class FramesToTargets(Problem):
             self._middles[kept] = np.where(np.isfinite(middle) & (lower <= upper) & kept, middle, rest)
         return self._middles[kept]
 
-    def weights(self, asked: Any) -> Array:
+    def weights(self, weights: Any) -> Array:
         """Weights of each residual: those given, with angles scaled as distances."""
-        if asked is None:
+        if weights is None:
             return self._equal
-        count, found = len(self.frames), array("weights", asked)
-        if found.shape not in ((count,), (count, 2)):
-            raise ArgumentError(f"weights must have shape ({count},) or ({count}, 2), not {found.shape}")
-        if not (np.isfinite(found).all() and (found > 0.0).all()):
+        count, factors = len(self.frames), array("weights", weights)
+        if factors.shape not in ((count,), (count, 2)):
+            raise ArgumentError(f"weights must have shape ({count},) or ({count}, 2), not {factors.shape}")
+        if not (np.isfinite(factors).all() and (factors > 0.0).all()):
             raise ArgumentError(
                 "weights must be positive and finite; to leave out the position or the rotation of a frame, pass "
                 'lw.Point(frame, axes="rotation") or "position"'
             )
-        given = found[:, None] * np.ones(2) if found.ndim == 1 else found
-        return np.repeat(given.ravel()[self.places], 3) * self._equal
+        each = factors[:, None] * np.ones(2) if factors.ndim == 1 else factors
+        return np.repeat(each.ravel()[self.places], 3) * self._equal
 
-    def tolerances(self, asked: Any) -> Array:
+    def tolerances(self, tolerance: Any) -> Array:
         """Tolerances of each group of residuals."""
-        listed = isinstance(asked, list | tuple) or (isinstance(asked, np.ndarray) and asked.ndim > 0)
-        pair = several("tolerance", asked, 2) if listed else [asked, asked]
+        listed = isinstance(tolerance, list | tuple) or (isinstance(tolerance, np.ndarray) and tolerance.ndim > 0)
+        pair = several("tolerance", tolerance, 2) if listed else [tolerance, tolerance]
         each = [positive("tolerance", number) for number in pair]
         return np.array([each[place % 2] for place in self.places])

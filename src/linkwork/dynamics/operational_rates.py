@@ -66,7 +66,7 @@ def operational_inertia_rate(
         >>> bool(abs((after - before) / (2.0 * h) - rate).max() < 1e-6)
         True
     """
-    answer = _answer(model, frames, reference, constraints)
+    answer = INERTIA.at(model, frames, "auto", reference, constraints)
     if answer.rate is not None:
         found: Array | None = answer.rate.served(out, q, v, *answer.fixed)
         if found is not None:
@@ -132,7 +132,7 @@ def inertia_with_rate(
     model: Model, q: Array, v: Array, point: Point, reference: str, constraints: Constraints, held_at: Any = None
 ) -> tuple[Array, Array]:
     """Λ and Λ̇ of a point, of floats or traced; ``held_at`` are traced placements that the constraints hold."""
-    answer = _answer(model, point, reference, constraints or None)
+    answer = INERTIA.at(model, point, "auto", reference, constraints or None)
     if is_traced(q) or is_traced(v):
         return inertia_and_rate(answer, q, v, answer.fixed if held_at is None else (held_at, *answer.asked.fixed))
     inertia = answer(None, q, 0.0)
@@ -152,16 +152,6 @@ def inertia_and_rate(answer: Answer, q: Array, v: Array, fixed: Sequence[Any] | 
     first = np.zeros(rate.shape)
     first[0, 0] = 1.0
     return inertia, rate + first * sound
-
-
-def _answer(model: Model, frames: Frames, reference: str, constraints: Constraints) -> Answer:
-    """Λ of the points; code with loops takes their offsets as constants alone."""
-    answer = INERTIA.at(model, frames, "auto", reference, constraints)
-    if answer.moved_in_loops:
-        if answer.still is None:
-            answer.still = answer.in_place()
-        return answer.still
-    return answer
 
 
 def _kernel(answer: Answer) -> CompiledFunction:

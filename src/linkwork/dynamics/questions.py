@@ -24,9 +24,7 @@ from linkwork.dynamics.call import kernel_at
 from linkwork.dynamics.constrained_points import constrained_points, with_ends
 from linkwork.dynamics.held import HeldBy, held_by
 from linkwork.dynamics.operational import METHODS, chosen
-from linkwork.engine.plans import looped
 from linkwork.engine.plans.costs import within
-from linkwork.engine.plans.task import moved
 from linkwork.engine.spaces import SPACES
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
@@ -82,8 +80,7 @@ class Answer:
     Attributes:
         law: the kernel; None if there is none, or before the first call that is not traced.
         fixed: its last arguments: the points' offsets, if there are any.
-        rate, still: the kernel of its derivative in time (``dynamics.operational_rates``), and the same answer for
-            points as frames without offsets, once they have been used.
+        rate: the kernel of its derivative in time (``dynamics.operational_rates``), once it has been used.
     """
 
     def __init__(self, question: Question, asked: PointSet, method: str, reference: str) -> None:
@@ -92,7 +89,6 @@ class Answer:
         self.law: CompiledFunction | None = None
         self.fixed: tuple[Array, ...] = asked.fixed
         self.rate: CompiledFunction | None = None
-        self.still: Answer | None = None
         self._new = True
 
     def __call__(self, out: Any, *values: ArrayLike, pseudo_inverse: bool = False) -> Any:
@@ -149,13 +145,9 @@ class Answer:
     def _kernel(self) -> CompiledFunction | None:
         """The kernel, shared by points that differ only in their offsets."""
         nv, rows = self.asked.model.nv if self.question.columns else 0, self.rows
-        if self.moved_in_loops or not within("dense_products", (nv + rows) * rows * rows):
+        if not within("dense_products", (nv + rows) * rows * rows):
             return None
         return self.text_of()
-
-    def in_place(self) -> Answer:
-        """The answer for the same points as frames without offsets."""
-        return Answer(self.question, _in_place(self.asked), self.method, self.reference)
 
     def text_of(self) -> CompiledFunction:
         """The text traced, however long it is: for derivatives."""
@@ -166,11 +158,6 @@ class Answer:
         """What the text depends on besides its name."""
         asked = self.asked
         return asked.frames, bool(asked.offsets), self.method, self.reference, asked.kept
-
-    @property
-    def moved_in_loops(self) -> bool:
-        """Whether points have offsets in code with loops, which takes them as constants alone."""
-        return bool(self.asked.offsets) and looped(self.asked.model)
 
     def _traced_kernel(self, more: Mapping[str, tuple[int, ...]], *what: object, **options: Any) -> CompiledFunction:
         asked, question, names = self.asked, self.question, [name for name, _ in self.question.arguments]
@@ -199,17 +186,12 @@ class ConstrainedAnswer(Answer):
     def _unmoved(self) -> tuple[Any, ...]:
         return self.held.placements, self.asked.offsets
 
-    def in_place(self) -> Answer:
-        return ConstrainedAnswer(self.question, _in_place(self.asked), self.method, self.reference, self.held)
-
     def _points(self, fixed: Sequence[Any], pseudo_inverse: bool) -> AtPoints:
         placements, offsets = fixed
         points = self.asked, self.every, self.method, self.reference
         return constrained_points(self.held, placements, *points, offsets, pseudo_inverse)
 
     def _kernel(self) -> CompiledFunction | None:
-        if self.moved_in_loops:
-            return None
         kernel = self.text_of()
         return kernel if kernel.fits else None
 
@@ -223,7 +205,3 @@ class ConstrainedAnswer(Answer):
     @property
     def key(self) -> tuple[object, ...]:
         return *super().key, *self._kinds
-
-
-def _in_place(asked: PointSet) -> PointSet:
-    return PointSet(asked.model, tuple(moved(asked.frames, asked.offsets)), (), asked.points)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,13 +23,10 @@ _PROBES = 32
 """Sample configurations at which J is evaluated for its scale."""
 
 
-class Problem(ABC):
+class Problem(Search):
     """Residuals over the configurations of a model that are to become zero.
 
     Attributes:
-        coordinates: those that the residuals depend on.
-        groups: the residuals whose norm must be within a tolerance.
-        posture: whether the configuration should stay near a posture.
         argument: the name and shape of the problem's argument.
         what: the data that determine the compiled code, besides the model and the frames.
         size: the mean square of the singular values of J, with the default weights of the residuals.
@@ -54,11 +50,6 @@ class Problem(ABC):
         self.coordinates = Coordinates(model, bodies, followers)
         self.groups = tuple(map(tuple, groups))
         self._fixed: dict[tuple[bool, float, int, bool], list[Array]] = {}
-        self.search = Search(self.coordinates, self.residuals, self.groups, posture)
-
-    @abstractmethod
-    def residuals(self, q: Any, argument: Any) -> tuple[Any, Any]:
-        """e (..., r) and J = -∂e/∂q (..., r, nv), for the problem's argument."""
 
     def configurations(self) -> Array:
         """Sample configurations spread over the limits."""
@@ -81,18 +72,18 @@ class Problem(ABC):
 
     def _made(self, limits: bool, length: float, restarts: int, from_middle: bool) -> list[Array]:
         model = self.model
-        found = Limits.of(self.coordinates, model.lower_limit, model.upper_limit, limits, length)
+        box = Limits.of(self.coordinates, model.lower_limit, model.upper_limit, limits, length)
         iterations = (2.0 if self.posture else 1.0) * MOST_ITERATIONS
         pull = _FIRST_PULL * self.size if self.posture else 0.0
         numbers = (_FIRST_DAMPING * self.size, iterations, float(restarts), pull, 0.0 if from_middle else 1.0)
-        return [found.low, found.high, found.base, found.span, np.array(numbers)]
+        return [box.low, box.high, box.base, box.span, np.array(numbers)]
 
     def text(self, q0: Any, *given: Any, batch: int = 0) -> tuple[Any, Any, Any]:
         """The configuration, the norm of each group of residuals there, and the number of iterations."""
         if not self.coordinates.v:  # nothing to search for
             q = self.coordinates.whole(q0[..., []], q0)
             return q, self.lengths(q, given[-1]), np.ones(q0.shape[:-1])
-        q, total = self.search.found(q0, *given, batch=batch)
+        q, total = self.nearest(q0, *given, batch=batch)
         return q, self.lengths(q, given[-1]), total
 
     def lengths(self, q: Any, argument: Any) -> Any:
@@ -100,14 +91,11 @@ class Problem(ABC):
         e, _ = self.residuals(q, argument)
         return np.stack([np.sqrt((e[..., list(group)] ** 2).sum(axis=-1)) for group in self.groups], axis=-1)
 
-    def solved(self, q0: Array, *given: Array) -> tuple[Array, Array, Array]:
+    def solved(self, q0: Array, *fixed: Array) -> tuple[Array, Array, Array]:
         """The same for rows of configurations: by the kernel, or on arrays of floats."""
         if not self.coordinates.v or not self.law.fits:
-            return self.text(q0, *given, batch=1)
-        served: tuple[Array, Array, Array] | None = self.law.quick(None, q0, *given)
-        if served is not None:
-            return served
-        (q, lengths, total), _, _ = self.law.attempt([q0, *given])
+            return self.text(q0, *fixed, batch=1)
+        q, lengths, total = self.law.quick(None, q0, *fixed) or self.law.attempt([q0, *fixed])[0]
         return q, lengths, total
 
     @cached_property
@@ -125,5 +113,5 @@ class Problem(ABC):
             return self.text(*values.values())
 
         results: list[Shape] = [(self.model.nq,), (groups,), ()]
-        what = (*self.what, self.posture)
-        return law(self.name, text, shapes, results, self.model, self.frames, what, optional=True)
+        what, own_class = (*self.what, self.posture), type(self).__module__.startswith("linkwork.")
+        return law(self.name, text, shapes, results, self.model, self.frames, what, optional=True, identified=own_class)

@@ -16,16 +16,15 @@ def function(
     frames: Sequence[Frame] = (),
     offsets: bool = False,
     form: str = "auto",
-    over_time: bool = False,
     kept: tuple[int, ...] | None = None,
 ) -> Plan:
     """How an algorithm is computed for a model, in the requested form. Plans are kept in the model's memo, except
     interpreted ones, which cost nothing to make.
     """
     if form == "interpreted":
-        return plan_for(Task(algorithm, model, absent, frames, offsets, over_time, kept=kept), form)
-    plans, key = model._memo.plans, (algorithm.name, absent, tuple(frames), offsets, form, over_time, kept)
+        return plan_for(Task(algorithm, model, absent, frames, offsets, kept=kept), form)
+    plans, key = model._memo.plans, (algorithm.name, absent, tuple(frames), offsets, form, kept)
     found: Plan | None = plans.get(key)
     if found is None:
-        found = plans[key] = plan_for(Task(algorithm, model, absent, frames, offsets, over_time, kept=kept), form)
+        found = plans[key] = plan_for(Task(algorithm, model, absent, frames, offsets, kept=kept), form)
     return found

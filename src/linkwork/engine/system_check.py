@@ -13,15 +13,17 @@ from time import perf_counter
 
 import numpy as np
 
-from linkwork.algorithms import ALGORITHMS, stepping
+from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.code import cache, jit, loader
-from linkwork.engine.plans import Task, plan_for
+from linkwork.engine.plans import Task, TracedTask, plan_for, plan_for_trace
 from linkwork.engine.plans.loops import Looped
 from linkwork.engine.plans.plan import Array, Interpreted, Plan
+from linkwork.engine.plans.specialised import specialised_program
 from linkwork.engine.rollout import run_over_time
 from linkwork.engine.run import threads
 from linkwork.errors import excuse
 from linkwork.model import mechanisms
+from linkwork.model.model import Model
 
 
 @dataclass(frozen=True)
@@ -131,12 +133,10 @@ def _kinds() -> Iterator[tuple[str, Callable[[], bool | None]]]:
     batch = jit.lanes(jit.host()) + 1  # a full tile, and a partial one
 
     @memoised
-    def plan(form: str, over_time: bool = False) -> Plan:
+    def plan(form: str) -> Plan:
         if form == "segmented":
             return plan_for(Task(ALGORITHMS["constraint_force"], mechanisms.serial_chain(51, "prismatic"), ("f_ext",)))
         tree = mechanisms.binary_tree(2)  # with isomorphic branches
-        if over_time:
-            return plan_for(Task(stepping(()), tree, over_time=True), form)
         return plan_for(Task(ALGORITHMS["articulated_body"], tree, ("f_ext",)), form)
 
     for form in ("specialised", "rolled"):
@@ -144,7 +144,7 @@ def _kinds() -> Iterator[tuple[str, Callable[[], bool | None]]]:
         yield f"{form}, one state by a builtin", lambda form=form: _same_served(plan(form), 1)  # type: ignore[misc]
         yield f"{form}, a batch", lambda form=form: _same(plan(form), batch)  # type: ignore[misc]
         yield f"{form}, a batch by a builtin", lambda form=form: _same_served(plan(form), batch)  # type: ignore[misc]
-        yield f"{form}, over time", lambda form=form: _same_over_time(plan(form, True), batch)  # type: ignore[misc]
+    yield "over time", lambda: _same_over_time(batch)
     yield "segmented, one state", lambda: _same(plan("segmented"), 1)
     yield "segmented, two threads", lambda: _same_by_two(plan("segmented"))
     yield "segmented, a batch", lambda: _same(plan("segmented"), batch)
@@ -183,12 +183,22 @@ def _same_by_two(plan: Plan) -> bool:
     return all(_same(plan, 1) for _ in range(5))
 
 
-def _same_over_time(plan: Plan, states: int, steps: int = 3) -> bool:
-    records = []
-    for one in (plan, Interpreted(plan.task)):
-        state = _numbers(plan.task.arguments[:2], states)
-        into = [np.zeros((states, steps + 1, array.shape[1])) for array in state]
-        status = run_over_time(one, state, [np.full((states, steps, 1), 0.01)], into, steps, 1, 1)
+def moving(model: Model) -> TracedTask:
+    """A step over time that only moves: q⁺ = q ⊕ s."""
+    shapes = [(model.nq,), (model.nv,)]
+    return TracedTask(
+        lambda: specialised_program(ALGORITHMS["integrate"], model), shapes, shapes[:1], over_time=True
+    )  # fmt: skip
+
+
+def _same_over_time(states: int, steps: int = 3) -> bool:
+    task, records = moving(mechanisms.binary_tree(2)), []
+    (nq,), (nv,) = task.argument_shapes
+    for form in ("auto", "interpreted"):
+        state = _numbers(task.arguments[:1], states)
+        into = [np.zeros((states, steps + 1, nq))]
+        rates, plan = [np.full((1, steps, nv), 0.01)], plan_for_trace(task, "a step", form)
+        status = run_over_time(plan, state, rates, into, steps, 1, 1)
         records.append((into, status))
     (found, status), (wanted, _) = records
     return status == 0 and _equal(found, wanted)

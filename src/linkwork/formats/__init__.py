@@ -116,10 +116,10 @@ def load(
     choice("fixed_joints", fixed_joints, ("merge", "keep"))
     strict, strict_root = switch("strict", strict), switch("strict_root", strict_root)
     if isinstance(path, str) and robots.is_name(path):
-        found = robots.find(path)
-        if isinstance(found, str):
-            raise FormatError(f"there is no such file, {found}", path)
-        name = str(found.path)
+        robot = robots.find(path)
+        if isinstance(robot, str):
+            raise FormatError(f"there is no such file, {robot}", path)
+        name = str(robot.path)
     folder = partial(root_of, name, checked(root, strict_root), strict_root)
     with _resting_collector():
         return _model(name, floating_base, joint_order, fixed_joints, strict, folder)
@@ -134,19 +134,21 @@ def _model(
     folder: Callable[[], str],
 ) -> Model:
     """The mechanism of a file; its XML elements are freed on return."""
-    found: list[Robot] = []
+    urdf_robots: list[Robot] = []
 
     def robot_of(root: Element) -> Callable[[Element], None]:
         from linkwork.formats.urdf_parts import Robot
 
-        found.append(Robot(root, strict))
-        return found[0].take
+        urdf_robots.append(Robot(root, strict))
+        return urdf_robots[0].take
 
     root = read(name, strict=strict, taking={"robot": robot_of})
-    if found:
+    if urdf_robots:
         from linkwork.formats import urdf
 
-        return urdf.model_of(found[0], floating_base=floating_base, joint_order=joint_order, fixed_joints=fixed_joints)
+        return urdf.model_of(
+            urdf_robots[0], floating_base=floating_base, joint_order=joint_order, fixed_joints=fixed_joints
+        )
     if root.tag == "mujoco":
         if floating_base:
             raise ArgumentError(f"floating_base is for URDF; in {name}, an MJCF file, write <freejoint/> in the body")

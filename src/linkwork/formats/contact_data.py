@@ -20,18 +20,18 @@ _NONE = Contacts()
 def contact_data(contact: Contact) -> dict[str, Any]:
     """One contact, without its default values."""
     default = Contact("frame")
-    told = (field.name for field in fields(contact))
+    names = (field.name for field in fields(contact))
     return {
         name: _plain(getattr(contact, name))
-        for name in told
+        for name in names
         if name == "frame" or getattr(contact, name) != getattr(default, name)
     }
 
 
 def rest_data(contacts: Contacts) -> dict[str, Any]:
     """The settings of all contacts together, without default values."""
-    told = (field.name for field in fields(contacts) if field.name != "each")
-    data = {name: _plain(getattr(contacts, name)) for name in told if getattr(contacts, name) != getattr(_NONE, name)}
+    names = (field.name for field in fields(contacts) if field.name != "each")
+    data = {name: _plain(getattr(contacts, name)) for name in names if getattr(contacts, name) != getattr(_NONE, name)}
     if contacts.medium is not None:
         medium = contacts.medium
         boxes = [[frame, place.numbers(), sides] for frame, place, sides in medium.boxes]
@@ -41,17 +41,17 @@ def rest_data(contacts: Contacts) -> dict[str, Any]:
 
 def contact_of(data: Any) -> Contact:
     """The contact of data made by ``contact_data``."""
-    return Contact(**dict(_made(data)))
+    return Contact(**dict(_arguments(data)))
 
 
-def contacts_of(each: list[Contact], rest: Any) -> Contacts:
+def contacts_of(contacts: list[Contact], rest: Any) -> Contacts:
     """Contacts from single ones and from data made by ``rest_data``."""
-    parts = dict(_made({name: value for name, value in rest.items() if name != "medium"}))
+    parts = dict(_arguments({name: value for name, value in rest.items() if name != "medium"}))
     if "medium" in rest:
         density, viscosity, wind, boxes = rest["medium"]
-        placed = tuple((frame, _placement(numbers), tuple(sides)) for frame, numbers, sides in boxes)
-        parts["medium"] = Medium(density, viscosity, tuple(wind), placed)
-    return Contacts(tuple(each), **parts)
+        volumes = tuple((frame, _placement(numbers), tuple(sides)) for frame, numbers, sides in boxes)
+        parts["medium"] = Medium(density, viscosity, tuple(wind), volumes)
+    return Contacts(tuple(contacts), **parts)
 
 
 def _plain(value: Any) -> Any:
@@ -64,7 +64,7 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
-def _made(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _arguments(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, value in data.items():
         yield name, _placement(value) if name in ("placement", "on_placement") else _restored(value)
 

@@ -74,16 +74,16 @@ def _compile(root: Element) -> Any:
         import mujoco
     except ImportError:
         raise MissingExtraError("MJCF files need the package mujoco: pip install 'linkwork[mjcf]'") from None
-    said: list[str] = []
+    warnings: list[str] = []
     before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(said.append)  # otherwise MuJoCo writes them to a file in the working directory
+    mujoco.set_mju_user_warning(warnings.append)  # otherwise MuJoCo writes them to a file in the working directory
     try:
         compiled = mujoco.MjModel.from_xml_path(root.path)
     except (ValueError, RuntimeError, TypeError, mujoco.FatalError) as error:
-        raise _located(root, "; ".join([str(error), *said])) from None
+        raise _located(root, "; ".join([str(error), *warnings])) from None
     finally:
         mujoco.set_mju_user_warning(before)
-    for words in said:
+    for words in warnings:
         warn_caller(f"{root.path}: MuJoCo: {words}")
     return compiled
 
@@ -129,33 +129,33 @@ class _Conversion:
         # Builder adds frames of bodies and joints at the body's own frame; MuJoCo's body frame may differ from it, and
         # generated joints need no frame.
         places = {self.bodies[body]: self.on_carrier[body] for body in range(1, self.m.nbody)}
-        made_up = {body.joint_name for body in model.bodies} - set(self.joints)
+        generated = {body.joint_name for body in model.bodies} - set(self.joints)
         frames = tuple(
             dataclasses.replace(frame, placement=places.get(frame.name, frame.placement))
             for frame in model.frames
-            if frame.name not in made_up
+            if frame.name not in generated
         )
         numbers = {name: index for index, name in enumerate((WORLD, *model.body_names))}
         carriers = [(numbers[name], place) for name, place in zip(self.carrier, self.on_carrier, strict=True)]
         looks = geometry_of(self.m, self.path, self.folder, carriers, rotation)
-        held, motors = tuple(constraints), tuple(actuators)
-        model = dataclasses.replace(model, frames=frames, constraints=held, actuators=motors, geometry=looks)
+        equalities, motors = tuple(constraints), tuple(actuators)
+        model = dataclasses.replace(model, frames=frames, constraints=equalities, actuators=motors, geometry=looks)
         active = np.flatnonzero(self.m.eq_active0).tolist()
-        bonds = active if len(active) == len(held) else []
+        bonds = active if len(active) == len(equalities) else []
         contacts = contacts_of(self.m, self.bodies, self.joints, self.reference(model), bonds)
         return dataclasses.replace(model, contacts=contacts)
 
     def reference(self, model: Model) -> tuple[float, ...]:
         """The configuration of the file, at which inertias that depend on it are taken."""
-        found = []
+        q = []
         for body in model.bodies:
-            own = [0.0, 0.0, 0.0, 1.0] if body.joint.nq == 4 else [0.0] * body.joint.nq
+            part = [0.0, 0.0, 0.0, 1.0] if body.joint.nq == 4 else [0.0] * body.joint.nq
             if isinstance(body.joint, Free):
-                own = [*own[:6], 1.0]
+                part = [*part[:6], 1.0]
             elif body.joint.nq == 1:
-                own = [float(self.m.qpos0[self.m.jnt_qposadr[self.joints.index(body.joint_name)]])]
-            found += own
-        return tuple(found)
+                part = [float(self.m.qpos0[self.m.jnt_qposadr[self.joints.index(body.joint_name)]])]
+            q += part
+        return tuple(q)
 
     def add(self, body: int) -> None:
         m, name = self.m, self.bodies[body]
@@ -230,19 +230,19 @@ class _Conversion:
 
 def _driven(m: Any) -> set[int]:
     """The joints that an actuator acts on, directly or by a tendon over joints."""
-    found = set()
+    joints = set()
     for kind, target in zip(m.actuator_trntype.tolist(), m.actuator_trnid[:, 0].tolist(), strict=True):
         if kind in (TO_JOINT, TO_JOINT_IN_PARENT):
-            found.add(target)
+            joints.add(target)
         elif kind == TO_TENDON:
             parts = slice(m.tendon_adr[target], m.tendon_adr[target] + m.tendon_num[target])
             over = zip(m.wrap_type[parts].tolist(), m.wrap_objid[parts].tolist(), strict=True)
-            found |= {joint for wrapped, joint in over if wrapped == OVER_JOINT}
-    return found
+            joints |= {joint for wrapped, joint in over if wrapped == OVER_JOINT}
+    return joints
 
 
 def _names(count: int, view: Callable[[int], Any], kind: str) -> list[str]:
     """The names of bodies or joints, generated where the file has none."""
-    given = [view(index).name for index in range(count)]
-    taken = set(given)
-    return [name or unused_name(f"{kind}{index}", taken) for index, name in enumerate(given)]
+    names = [view(index).name for index in range(count)]
+    taken = set(names)
+    return [name or unused_name(f"{kind}{index}", taken) for index, name in enumerate(names)]

@@ -31,14 +31,14 @@ _MOST_CONTACTS = 20_000
 
 
 def contacts_of(
-    m: Any, bodies: list[str], joints: list[str], reference: tuple[float, ...], held: Sequence[int]
+    m: Any, bodies: list[str], joints: list[str], reference: tuple[float, ...], equalities: Sequence[int]
 ) -> Contacts:
     """The contacts of a compiled MuJoCo model, given the names of its bodies and joints, and which of its equality
     constraints are constraints of the model.
     """
     reader = _Reader(m, bodies)
     limits = () if m.opt.disableflags & _NO_LIMITS else _limits(m, joints)
-    each = [] if m.opt.disableflags & _NO_CONTACT else reader.contacts()
+    contacts = [] if m.opt.disableflags & _NO_CONTACT else reader.contacts()
     frictions = tuple(
         (joints[j], _softness(m.dof_solref[m.jnt_dofadr[j]], m.dof_solimp[m.jnt_dofadr[j]])) for j in range(m.njnt)
     )
@@ -46,9 +46,9 @@ def contacts_of(
     centres = tuple((name, (x, y, z)) for name, (x, y, z) in places)
     heavy = [j for j in range(m.njnt) if m.jnt_type[j] == FREE and m.dof_armature[m.jnt_dofadr[j]]]
     rotors = tuple((bodies[m.jnt_bodyid[j]], float(m.dof_armature[m.jnt_dofadr[j]])) for j in heavy)
-    bonds = tuple(_softness(m.eq_solref[e], m.eq_solimp[e]) for e in held)
+    bonds = tuple(_softness(m.eq_solref[e], m.eq_solimp[e]) for e in equalities)
     return Contacts(
-        tuple(each), limits, frictions, float(m.opt.impratio), reference, centres, bonds,
+        tuple(contacts), limits, frictions, float(m.opt.impratio), reference, centres, bonds,
         medium=_medium(m, bodies, reader), rotors=rotors, left_out=tuple(reader.omissions.texts()),
     )  # fmt: skip
 
@@ -66,12 +66,12 @@ def _medium(m: Any, bodies: list[str], reader: _Reader) -> Medium | None:
             first, second, third = m.body_inertia[k].tolist()
             squares = second + third - first, first + third - second, first + second - third
             x, y, z = (float(np.sqrt(max(_LEAST, square) / m.body_mass[k] * 6.0)) for square in squares)
-            boxes.append((bodies[k], _placed(m.body_ipos[k], m.body_iquat[k]), (x, y, z)))
+            boxes.append((bodies[k], _placement(m.body_ipos[k], m.body_iquat[k]), (x, y, z)))
     wind, density, viscosity = m.opt.wind.tolist(), float(m.opt.density), float(m.opt.viscosity)
     return Medium(density, viscosity, (wind[0], wind[1], wind[2]), tuple(boxes))
 
 
-def _placed(position: Any, quaternion: Any) -> Transform:
+def _placement(position: Any, quaternion: Any) -> Transform:
     w, x, y, z = quaternion.tolist()
     turn: Mat3 = Quaternion(x, y, z, w).normalized().matrix()
     return Transform(turn, Vec3(*position.tolist()))
@@ -105,7 +105,7 @@ class _Reader:
         return float(sum(margins)) if self.sums else float(max(margins) - max(gaps))
 
     def contacts(self) -> list[Contact]:
-        m, found = self.m, []
+        m, rows = self.m, []
         paired = set()
         for k in range(m.npair):
             a, b = int(m.pair_geom1[k]), int(m.pair_geom2[k])
@@ -116,11 +116,11 @@ class _Reader:
                 self.omissions.add("friction of pairs that varies with direction, of which the first is taken", [ends])
             soft = _softness(m.pair_solref[k], m.pair_solimp[k])
             margin = self.margin(m.pair_margin[k : k + 1], m.pair_gap[k : k + 1])
-            found.append(self.contact(a, b, int(m.pair_dim[k]), friction[::2], soft, margin))
+            rows.append(self.contact(a, b, int(m.pair_dim[k]), friction[::2], soft, margin))
         for a, b in self.pairs():
             if (a, b) not in paired:
-                found.append(self.contact(a, b, *self.mixed(a, b)))
-        return [each for each in found if each is not None]
+                rows.append(self.contact(a, b, *self.mixed(a, b)))
+        return [one for one in rows if one is not None]
 
     def pairs(self) -> list[tuple[int, int]]:
         """Geoms that may collide, by bodies and bit masks."""
@@ -139,18 +139,18 @@ class _Reader:
             family = (weld[:, None] == parent[None, :]) | (parent[:, None] == weld[None, :])
             meet &= ~(moving & family)
         excluded = {(int(s) >> 16, int(s) & 0xFFFF) for s in m.exclude_signature}
-        found = []
+        rows = []
         for i, j in np.argwhere(np.triu(meet)):
             a, b = int(able[i]), int(able[j])
             ends = int(m.geom_bodyid[a]), int(m.geom_bodyid[b])
             if ends in excluded or ends[::-1] in excluded:
                 continue
-            found.append((a, b))
-        if len(found) > _MOST_CONTACTS:
-            first = f"{self.names[found[0][0]]} and {self.names[found[0][1]]}"
-            self.omissions.add("contacts of too many pairs of geoms", [first], len(found) - 1)
+            rows.append((a, b))
+        if len(rows) > _MOST_CONTACTS:
+            first = f"{self.names[rows[0][0]]} and {self.names[rows[0][1]]}"
+            self.omissions.add("contacts of too many pairs of geoms", [first], len(rows) - 1)
             return []
-        return found
+        return rows
 
     def mixed(self, a: int, b: int) -> tuple[int, Sequence[float], Softness, float]:
         """Condim, friction (sliding, torsional, rolling), softness and margin of a pair of geoms."""
@@ -178,10 +178,10 @@ class _Reader:
         m = self.m
         if m.geom_type[a] > m.geom_type[b]:
             a, b = b, a
-        own, other = int(m.geom_type[b]), int(m.geom_type[a])
+        geom, other = int(m.geom_type[b]), int(m.geom_type[a])
         called = f"{self.names[b]} and {self.names[a]}"
-        if other not in _PARTNERS.get(own, ()):
-            self.omissions.add(f"contacts of a {_KINDS[own]} and a {_KINDS[other]}", [called])
+        if other not in _PARTNERS.get(geom, ()):
+            self.omissions.add(f"contacts of a {_KINDS[geom]} and a {_KINDS[other]}", [called])
             return None
         on = self.bodies[m.geom_bodyid[a]] if m.geom_bodyid[a] else "world"
         return Contact(
@@ -193,8 +193,8 @@ class _Reader:
             dimensions=dimensions,
             torsional_friction=max(friction[1], _LEAST_FRICTION),
             rolling_friction=max(friction[2], _LEAST_FRICTION),
-            placement=_placed(m.geom_pos[b], m.geom_quat[b]),
-            on_placement=_placed(m.geom_pos[a], m.geom_quat[a]),
+            placement=_placement(m.geom_pos[b], m.geom_quat[b]),
+            on_placement=_placement(m.geom_pos[a], m.geom_quat[a]),
             softness=softness,
             margin=margin,
             name=called,

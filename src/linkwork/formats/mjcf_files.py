@@ -54,14 +54,14 @@ class _Folder:
         """The root of a file that an element refers to; each use counts, as MuJoCo reads it each time."""
         if path not in self.documents:
             self.documents[path] = read(path)
-        found = self.documents[path]
+        root = self.documents[path]
         self.files += 1
-        self.elements += sum(1 for _ in found.walk())
+        self.elements += sum(1 for _ in root.walk())
         if self.files > MAX_FILES:
             raise element.error(f"the model pulls in more than {MAX_FILES} files")
         if self.elements > MAX_ELEMENTS:
             raise element.error(f"the model pulls in more than {MAX_ELEMENTS} elements")
-        return found
+        return root
 
     def existing(self, element: Element, reference: str, places: Iterator[str]) -> list[str]:
         """The real paths of files in the folder that a reference may mean."""
@@ -88,16 +88,16 @@ class _Folder:
 
     def asset(self, element: Element, path: str) -> None:
         """Bound the size of the files that MuJoCo reads."""
-        found = os.stat(path)
-        if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
             raise element.error(f"{quoted(path)} is no regular file")
-        self.sizes[path] = found.st_size
+        self.sizes[path] = status.st_size
         if sum(self.sizes.values()) > MAX_ASSETS:
             raise element.error(f"the model refers to files of more than {MAX_ASSETS // 2**20} MiB")
 
 
 @dataclass
-class _Begun:
+class _Progress:
     """An element in progress: its size and data so far, and the index of its next child."""
 
     element: Element
@@ -118,8 +118,8 @@ class _Model:
         self.included: dict[Element, list[Element]] = {}  # by the <include>
         self.attached: dict[str, list[_Model]] = {}  # by the name of the <model>
         self.documents = [root]
-        own = os.path.dirname(os.path.abspath(root.path))
-        self.places: list[str] = list(dict.fromkeys([own, *(parent.places if parent else ())]))
+        folder_of_file = os.path.dirname(os.path.abspath(root.path))
+        self.places: list[str] = list(dict.fromkeys([folder_of_file, *(parent.places if parent else ())]))
         self.directories: dict[str, list[str]] = {}
         self.named: dict[str, float] = {}  # the size of each named element after expansion
         self.so_far = 0.0  # elements before the next
@@ -130,7 +130,7 @@ class _Model:
         """Check all references and bounds."""
         self.include()
         for kind in ("mesh", "texture"):
-            named = [
+            directories = [
                 element.attributes[name]
                 for element in self.walk()
                 if element.tag == "compiler"
@@ -138,7 +138,7 @@ class _Model:
                 if name in element.attributes
             ]
             above = self.parent.directories[kind] if self.parent else []
-            self.directories[kind] = list(dict.fromkeys([*(named or [""]), *above]))
+            self.directories[kind] = list(dict.fromkeys([*(directories or [""]), *above]))
         for element in self.walk():
             if element.tag == "include":
                 continue
@@ -156,30 +156,30 @@ class _Model:
 
     def include(self) -> None:
         """Find all included files, recursively."""
-        seen = {os.path.realpath(self.root.path)}
+        files = {os.path.realpath(self.root.path)}
         depth = {self.root: 0}
         for document in self.documents:  # grows as it goes
-            own = os.path.dirname(os.path.abspath(document.path))
+            here = os.path.dirname(os.path.abspath(document.path))
             for element in document.walk():
                 if element.tag != "include":
                     continue
                 if depth[document] == MAX_NESTING:
                     raise element.error(f"files include each other more than {MAX_NESTING} deep")
                 for reference in _references(element):
-                    for path in self.folder.existing(element, reference, iter([*self.places, own])):
-                        if path in seen:
+                    for path in self.folder.existing(element, reference, iter([*self.places, here])):
+                        if path in files:
                             continue  # MuJoCo refuses to include it again
-                        seen.add(path)
-                        found = self.folder.document(element, path)
-                        depth[found] = depth[document] + 1
-                        self.included.setdefault(element, []).append(found)
-                        self.documents.append(found)
+                        files.add(path)
+                        included = self.folder.document(element, path)
+                        depth[included] = depth[document] + 1
+                        self.included.setdefault(element, []).append(included)
+                        self.documents.append(included)
 
     def attach(self, element: Element, reference: str) -> None:
         """Check a sub-model."""
-        own = os.path.dirname(os.path.abspath(element.path))
+        here = os.path.dirname(os.path.abspath(element.path))
         name = element.attributes.get("name") or os.path.splitext(os.path.basename(reference))[0]
-        for path in self.folder.existing(element, reference, iter([*self.places, own])):
+        for path in self.folder.existing(element, reference, iter([*self.places, here])):
             if any(path == os.path.realpath(document.path) for model in self.ancestors for document in model.documents):
                 raise element.error(f"{quoted(reference)} attaches itself")
             if len(self.ancestors) > MAX_NESTING:
@@ -190,8 +190,8 @@ class _Model:
 
     def asset_places(self, element: Element) -> Iterator[str]:
         kind = "texture" if element.tag == "texture" else "mesh"
-        own = os.path.dirname(os.path.abspath(element.path))
-        for place in dict.fromkeys([*self.places, own]):
+        here = os.path.dirname(os.path.abspath(element.path))
+        for place in dict.fromkeys([*self.places, here]):
             for directory in self.directories[kind]:
                 yield os.path.join(place, directory)
 
@@ -214,28 +214,28 @@ class _Model:
         """The number of elements after expansion, and the bytes of data that they request. Elements in progress are on
         a list, as in ``_Reader``, not on Python's stack, so that a deep file cannot exhaust it.
         """
-        begun = [_Begun(self.root)]
-        found = 0.0, 0.0
-        while begun:
-            last, element = begun[-1], begun[-1].element
+        stack = [_Progress(self.root)]
+        total = 0.0, 0.0
+        while stack:
+            last, element = stack[-1], stack[-1].element
             if last.next == 0:
                 self.so_far += 1.0
-                self.reaches(element, len(begun))
+                self.reaches(element, len(stack))
             inside = [*element.children, *self.included.get(element, ())]
             if last.next < len(inside):
                 last.next += 1
-                begun.append(_Begun(inside[last.next - 1]))
+                stack.append(_Progress(inside[last.next - 1]))
                 continue
-            found = self.copied(last, len(begun))
-            begun.pop()
-            if begun:
-                begun[-1].size += found[0]
-                begun[-1].data += found[1]
-        return found
+            total = self.copied(last, len(stack))
+            stack.pop()
+            if stack:
+                stack[-1].size += total[0]
+                stack[-1].data += total[1]
+        return total
 
-    def copied(self, begun: _Begun, depth: int) -> tuple[float, float]:
+    def copied(self, progress: _Progress, depth: int) -> tuple[float, float]:
         """The number of elements and bytes of an element with its content, after expansion."""
-        element, size, data = begun.element, begun.size, begun.data
+        element, size, data = progress.element, progress.size, progress.data
         before, copies = size, 1.0
         if element.tag == "attach":
             more, deeper = self.attaching(element)
@@ -265,7 +265,9 @@ class _Model:
         """The number of elements that an <attach> copies, and their depth: of another model, or of this one so far."""
         if "model" in element.attributes:
             models = self.attached.get(element.attributes["model"], ())
-            return max((each.size for each in models), default=0.0), max((each.deepest for each in models), default=0)
+            return max((model.size for model in models), default=0.0), max(
+                (model.deepest for model in models), default=0
+            )
         name = element.attributes.get("body") or element.attributes.get("frame") or ""
         # an upper bound, for the name of a copy or of an incomplete element
         return self.named.get(name, self.so_far), self.deepest

@@ -20,8 +20,8 @@ def geometry_of(
     """Its geoms except planes and height fields; ``carriers`` are the body and placement of each of its bodies. Meshes
     are relative to ``folder``, the root of the model.
     """
-    own = os.path.realpath(os.path.dirname(os.path.abspath(path)))
-    found = []
+    here = os.path.realpath(os.path.dirname(os.path.abspath(path)))
+    shapes = []
     for geom in range(m.ngeom):
         kind = _KINDS.get(int(m.geom_type[geom]))
         if kind is None:
@@ -36,26 +36,28 @@ def geometry_of(
         mesh = ""
         if kind == "mesh":
             which = int(m.geom_dataid[geom])
-            mesh = _file(m, which, own, folder)
+            mesh = _file(m, which, here, folder)
             if not mesh:
                 continue  # defined in the file itself
             size = tuple(m.mesh_scale[which].tolist())
             # MuJoCo has moved the mesh to its centre of mass; this undoes it.
-            moved = Transform(rotation(m.mesh_quat[which]), Vec3(*m.mesh_pos[which].tolist()))
-            place = place * moved.inverse()
+            offset = Transform(rotation(m.mesh_quat[which]), Vec3(*m.mesh_pos[which].tolist()))
+            place = place * offset.inverse()
         material = int(m.geom_matid[geom])
         rgba = (m.mat_rgba[material] if material >= 0 else m.geom_rgba[geom]).tolist()
         touches = bool(m.geom_contype[geom] or m.geom_conaffinity[geom])
-        seen = int(m.geom_group[geom]) <= _SEEN
+        visible = int(m.geom_group[geom]) <= _SEEN
         if rgba[3] > 0.0 or touches:
-            found.append(Geometry(body, place, kind, size, seen, touches, tuple(rgba), mesh, folder if mesh else ""))
-    return tuple(found)
+            shapes.append(
+                Geometry(body, place, kind, size, visible, touches, tuple(rgba), mesh, folder if mesh else "")
+            )
+    return tuple(shapes)
 
 
-def _file(m: Any, mesh: int, own: str, folder: str) -> str:
-    """The path of a mesh's file, relative to a folder; empty if it has none. MuJoCo's are relative to ``own``."""
+def _file(m: Any, mesh: int, here: str, folder: str) -> str:
+    """The path of a mesh's file, relative to a folder; empty if it has none. MuJoCo's are relative to ``here``."""
     start = int(m.mesh_pathadr[mesh])
     if start < 0:
         return ""
     path = os.fsdecode(bytes(m.paths[start:]).partition(b"\0")[0])
-    return os.path.relpath(os.path.join(own, path), folder)
+    return os.path.relpath(os.path.join(here, path), folder)

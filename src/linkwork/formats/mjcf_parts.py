@@ -39,11 +39,11 @@ def constraints_of(m: Any, names: Names, omissions: Omissions) -> list[Constrain
     """The equality constraints that are active initially, as far as a Model has their kinds."""
     constraints = []
     for e in range(m.neq):
-        made = _equality(m, e, names) if m.eq_active0[e] else "that are off in the file"
-        if isinstance(made, str):
-            omissions.add(f"equality constraints {made}", [_name(m.equality, e)])
+        constraint = _equality(m, e, names) if m.eq_active0[e] else "that are off in the file"
+        if isinstance(constraint, str):
+            omissions.add(f"equality constraints {constraint}", [_name(m.equality, e)])
         else:
-            constraints.append(made)
+            constraints.append(constraint)
     return constraints
 
 
@@ -97,9 +97,9 @@ def _numbers(vector: Vec3) -> tuple[float, float, float]:
 def actuators_of(m: Any, names: Names, omissions: Omissions) -> list[Actuator]:
     """All actuators, as far as a Model has their parts."""
     actuators = []
-    taken = {m.actuator(i).name for i in range(m.nu)}
+    names_in_use = {m.actuator(i).name for i in range(m.nu)}
     for i in range(m.nu):
-        name = m.actuator(i).name or unused_name(f"actuator{i}", taken)
+        name = m.actuator(i).name or unused_name(f"actuator{i}", names_in_use)
         joints, frame, lacks = _transmission(m, i, names)
         lacks += _law(m, i)
         affine, fixed = int(m.actuator_biastype[i]) == AFFINE_BIAS, int(m.actuator_gaintype[i]) == FIXED_GAIN
@@ -127,8 +127,8 @@ def _transmission(m: Any, i: int, names: Names) -> tuple[dict[str, list[float]],
         if shape in (SLIDE, HINGE):
             return {names.joints[target]: gear[:1]}, None, []
         if shape == BALL and kind == TO_JOINT:
-            own = {names.joints[target]: gear[:3]}
-            return own, None, ["a length over a ball joint"] if _has_length(m, i) else []
+            gears = {names.joints[target]: gear[:3]}
+            return gears, None, ["a length over a ball joint"] if _has_length(m, i) else []
         return {}, None, ["a transmission to the axes of another frame"]
     if kind == TO_TENDON:
         parts = range(m.tendon_adr[target], m.tendon_adr[target] + m.tendon_num[target])

@@ -19,15 +19,15 @@ class Omissions:
     def add(self, kind: str, names: Iterable[str], unnamed: int = 0) -> None:
         """Add things of a kind, and how many more there are."""
         for name in names:
-            count, named = self._kinds.setdefault(kind, (0, []))
-            self._kinds[kind] = count + 1, [*named, name][:_NAMED]
+            count, examples = self._kinds.setdefault(kind, (0, []))
+            self._kinds[kind] = count + 1, [*examples, name][:_NAMED]
         if unnamed:
-            count, named = self._kinds[kind]
-            self._kinds[kind] = count + unnamed, named
+            count, examples = self._kinds[kind]
+            self._kinds[kind] = count + unnamed, examples
 
     def texts(self) -> list[str]:
         """A text for each kind: what, how many, and some of their names."""
         return [
-            f"{kind} ({count}: {', '.join(map(quoted, named))}{', ...' if count > len(named) else ''})"
-            for kind, (count, named) in self._kinds.items()
+            f"{kind} ({count}: {', '.join(map(quoted, examples))}{', ...' if count > len(examples) else ''})"
+            for kind, (count, examples) in self._kinds.items()
         ]

@@ -35,16 +35,16 @@ def robots() -> list[Robot]:
     where several files have the same name; then those in the cache of robot_descriptions whose names differ from these,
     MJCF files with the suffix "_mj".
     """
-    found: dict[str, Robot] = {}
+    by_name: dict[str, Robot] = {}
     for folder in _example_folders():
-        for robot in _named([path for path in _files(folder, (".urdf",)) if _has_links(path)], EXAMPLES):
-            found.setdefault(robot.name, robot)
+        for robot in _by_file_name([path for path in _files(folder, (".urdf",)) if _has_links(path)], EXAMPLES):
+            by_name.setdefault(robot.name, robot)
     cache = _cache_folder()
     for suffixes, ending in (((".urdf",), ""), ((".xml", ".mjcf"), "_mj")):
-        for robot in _named([path for path in _files(cache, suffixes) if _is_model(path)], CACHE):
+        for robot in _by_file_name([path for path in _files(cache, suffixes) if _is_model(path)], CACHE):
             name = robot.name + ending
-            found.setdefault(name, robot._replace(name=name))
-    return sorted(found.values(), key=lambda robot: robot.name.lower())
+            by_name.setdefault(name, robot._replace(name=name))
+    return sorted(by_name.values(), key=lambda robot: robot.name.lower())
 
 
 def is_name(text: str) -> bool:
@@ -57,30 +57,32 @@ def find(name: str) -> Robot | str:
     """The robot of a name, or the message if there is none. The name of its package, the name without "_robot", and
     lower case are accepted, too.
     """
-    known = robots()
-    wanted = _ENDING.sub("", name).lower()
+    choices = robots()
+    key = _ENDING.sub("", name).lower()
     ways: tuple[Callable[[Robot], bool], ...] = (
         lambda robot: robot.name == name,
-        lambda robot: wanted in (robot.name.lower(), robot.name.lower().removesuffix("_robot")),
-        lambda robot: wanted == _package(robot.path).lower(),
+        lambda robot: key in (robot.name.lower(), robot.name.lower().removesuffix("_robot")),
+        lambda robot: key == _package(robot.path).lower(),
     )
     for same in ways:
-        fitting = [robot for robot in known if same(robot)]
+        fitting = [robot for robot in choices if same(robot)]
         if len(fitting) == 1:
             return fitting[0]
         if fitting:
             return f"and there are several such robots: {', '.join(repr(robot.name) for robot in fitting)}"
-    if not known:
+    if not choices:
         return f"and there are no robots to be loaded by name: {ADVICE}"
     from difflib import get_close_matches
 
-    near = get_close_matches(wanted, [robot.name for robot in known], 3)
-    names = f"did you mean {' or '.join(map(repr, near))}" if near else f"from {known[0].name!r} to {known[-1].name!r}"
-    listed = f"the {len(known)} that `linkwork robots` lists ({names})"
+    near = get_close_matches(key, [robot.name for robot in choices], 3)
+    names = (
+        f"did you mean {' or '.join(map(repr, near))}" if near else f"from {choices[0].name!r} to {choices[-1].name!r}"
+    )
+    listed = f"the {len(choices)} that `linkwork robots` lists ({names})"
     return f"and no robot of that name among {listed}; for more: {ADVICE}"
 
 
-def _named(files: list[Path], source: str) -> Iterator[Robot]:
+def _by_file_name(files: list[Path], source: str) -> Iterator[Robot]:
     """Files by their names, or by their packages where several have the same name."""
     times = Counter(path.stem for path in files)
     for path in files:
@@ -108,19 +110,23 @@ def _example_folders() -> Iterator[Path]:
 
 
 def _cache_folder() -> Path:
-    given = os.environ.get("ROBOT_DESCRIPTIONS_CACHE")
-    return Path(given).expanduser() if given else Path("~/.cache/robot_descriptions").expanduser()
+    variable = os.environ.get("ROBOT_DESCRIPTIONS_CACHE")
+    return Path(variable).expanduser() if variable else Path("~/.cache/robot_descriptions").expanduser()
 
 
 def _files(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
     """Files of these suffixes, in a fixed order; with bounded depth and number, and no links out of the folder."""
-    seen = 0
+    count = 0
     for where, folders, files in os.walk(folder):
         depth = len(Path(where).relative_to(folder).parts)
-        folders[:] = sorted(each for each in folders if not each.startswith(".")) if depth < _DEEPEST else []
+        folders[:] = (
+            sorted(folder_name for folder_name in folders if not folder_name.startswith("."))
+            if depth < _DEEPEST
+            else []
+        )
         for name in sorted(files):
-            seen += 1
-            if seen > _MOST_FILES:
+            count += 1
+            if count > _MOST_FILES:
                 return
             path = Path(where, name)
             if path.suffix in suffixes and path.is_file() and not path.is_symlink():

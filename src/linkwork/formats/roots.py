@@ -37,10 +37,10 @@ def root_of(path: str, root: str | None, strict: bool) -> str:
     """The real path of the root for a model file: ``root``, or by default the package or repository that holds the
     file, or if ``strict`` the file's own folder.
     """
-    own = os.path.realpath(os.path.dirname(os.path.abspath(path)))
+    here = os.path.realpath(os.path.dirname(os.path.abspath(path)))
     if root is None:
-        return own if strict else _package(Path(own))
-    if not contains(root, own):
+        return here if strict else _package(Path(here))
+    if not contains(root, here):
         raise ArgumentError(f"root must be a folder above the file {path}, not {root}")
     return root
 
@@ -65,14 +65,14 @@ def is_shared(folder: str) -> bool:
     )
 
 
-def _package(own: Path) -> str:
-    """The nearest folder at or above ``own`` with a marker, the top of a Python package, or a distribution's folder;
-    ``own`` itself if there is none.
+def _package(here: Path) -> str:
+    """The nearest folder at or above ``here`` with a marker, the top of a Python package, or a distribution's folder;
+    ``here`` itself if there is none.
     """
-    for folder in (own, *own.parents):
+    for folder in (here, *here.parents):
         if is_shared(str(folder)):
             break
         is_package = (folder / "__init__.py").is_file() and not (folder.parent / "__init__.py").is_file()
         if is_package or folder.parent.name in _INSTALLED or any((folder / name).exists() for name in _MARKERS):
             return str(folder)
-    return str(own)
+    return str(here)

@@ -45,9 +45,9 @@ def model_of(
     floating_base: bool,
     joint_order: str | None,
     fixed_joints: str,
-    kept: Collection[str] = (),
+    fixed: Collection[str] = (),
 ) -> Model:
-    """The mechanism of a <robot>; the options are those of ``lw.load``, checked; ``kept`` bodies are not merged."""
+    """The mechanism of a <robot>; the options are those of ``lw.load``, checked; ``fixed`` bodies are not merged."""
     element, links = robot.root, robot.links
     robot.check_ends()
     if not links:
@@ -67,7 +67,7 @@ def model_of(
     numbers = {root: int(floating_base)}  # of each link's body
     numbers |= {joint.child: number for number, joint in enumerate(joints, numbers[root] + 1)}
     places = origin_placements(robot)
-    stay = {*kept, *_kept_bodies(extension)}
+    stay = {*fixed, *_kept_bodies(extension)}
     merging = fixed_joints == "merge"  # the inertia of a part need not be valid by itself, that of the whole must be
     parts = _merged_names(joints, body_names, stay) if merging else set[str]()
     base, *inertias = link_inertias(robot, {link: body_names[link] for link in numbers}, parts)
@@ -77,8 +77,8 @@ def model_of(
         bodies.append(Body(body_names[root], joint_name, 0, free, IDENTITY, base, (), Limits.none(free)))
         base = NOTHING
     for joint, inertia in zip(joints, inertias, strict=True):
-        own, carrier, place = body_names[joint.child], numbers[joint.parent], places[joint.place]
-        bodies.append(Body(own, joint.name, carrier, joint.joint, place, inertia, (), joint.limits))
+        name, carrier, place = body_names[joint.child], numbers[joint.parent], places[joint.place]
+        bodies.append(Body(name, joint.name, carrier, joint.joint, place, inertia, (), joint.limits))
     frames = with_own_frames([Frame(WORLD, 0, IDENTITY), *[Frame(root, 0, IDENTITY, "link")] * on_world], bodies)
     rest = tuple(meshes), tuple(couplings), (), _on_bodies(shapes, numbers)
     model = Model(robot.name, tuple(bodies), frames, (x, y, z), *rest, base_inertia=base)
@@ -138,9 +138,9 @@ def _root(robot: Robot) -> str:
 def _loop(connections: list[Connection], reached: set[str]) -> ModelError:
     """The error for links that form a loop and are not connected to the root."""
     carrier = {joint.child: joint for joint in connections if joint.child not in reached}
-    joint, seen = next(iter(carrier.values())), set[str]()
-    while joint.name not in seen:
-        seen.add(joint.name)
+    joint, visited = next(iter(carrier.values())), set[str]()
+    while joint.name not in visited:
+        visited.add(joint.name)
         joint = carrier[joint.parent]
     around, link = [joint.child], joint.parent
     while link != joint.child and len(around) < 8:

@@ -164,9 +164,9 @@ def completed(extension: Element, model: Model) -> Model:
     }
     if "frame" in parts or extension.get("frames") == "none":
         changes["frames"] = _frames(parts.get("frame", []), model)
-    for tag, made in (("constraint", _constraint), ("actuator", _actuator)):
+    for tag, build in (("constraint", _constraint), ("actuator", _actuator)):
         if tag in parts:
-            changes[f"{tag}s"] = tuple(_made(part, made) for part in parts[tag])
+            changes[f"{tag}s"] = tuple(_built(part, build) for part in parts[tag])
     if "contacts" in parts or "contact" in parts:
         changes["contacts"] = _contacts(parts.get("contact", []), parts.get("contacts", []))
     try:
@@ -176,13 +176,13 @@ def completed(extension: Element, model: Model) -> Model:
 
 
 def _contacts(parts: list[Element], settings: list[Element]) -> Contacts:
-    each = [_made(part, contact_of) for part in parts]
-    return _made(settings[0], partial(contacts_of, each), "are") if settings else contacts_of(each, {})
+    contacts = [_built(part, contact_of) for part in parts]
+    return _built(settings[0], partial(contacts_of, contacts), "are") if settings else contacts_of(contacts, {})
 
 
 def _body(part: Element, body: Body) -> Body:
     if part.get("joint") is not None and isinstance(body.joint, Free):
-        joint = _made(part, _joint, "joint")
+        joint = _built(part, _joint, "joint")
         body = replace(body, joint=joint, limits=Limits.none(joint), armature=())
     changes: dict[str, Any] = {}
     for field in ("placement", "inertia"):
@@ -199,11 +199,11 @@ def _body(part: Element, body: Body) -> Body:
     if part.get("actuated") is not None:
         changes["actuated"] = _switch(part, "actuated")
     limits = {}
-    for known in fields(Limits):
-        if part.get(known.name) is not None:
-            values = _limit(part, known.name, body)
+    for limit in fields(Limits):
+        if part.get(limit.name) is not None:
+            values = _limit(part, limit.name, body)
             if values is not None:
-                limits[known.name] = values
+                limits[limit.name] = values
     return replace(body, limits=replace(body.limits, **limits), **changes)
 
 
@@ -224,8 +224,8 @@ def _limit(part: Element, field: str, body: Body) -> tuple[float, ...] | None:
         raise part.error(f"attribute {field!r} must be {count} number(s), or inf, not {part.word(field)[:60]!r}")
     plain = getattr(body.limits, field)
     plainly = isinstance(body.joint, Revolute | Prismatic)  # URDF can express these
-    said = plainly and plain and field in ("lower", "upper", "velocity", "effort")
-    if said and plain[0] not in (numbers[0], max(-LARGEST, min(LARGEST, numbers[0]))):
+    in_urdf = plainly and plain and field in ("lower", "upper", "velocity", "effort")
+    if in_urdf and plain[0] not in (numbers[0], max(-LARGEST, min(LARGEST, numbers[0]))):
         return None
     return numbers
 
@@ -233,7 +233,7 @@ def _limit(part: Element, field: str, body: Body) -> tuple[float, ...] | None:
 def _frames(parts: list[Element], model: Model) -> tuple[Frame, ...]:
     """The frames in order, then those added to the file since."""
     there = {frame.name: frame for frame in model.frames}
-    own = {WORLD, *model.body_names, *model.joint_names}
+    default = {WORLD, *model.body_names, *model.joint_names}
     listed: dict[str, Frame] = {}
     for part in parts:
         name, kind = part.word("name"), part.word("kind")
@@ -244,12 +244,12 @@ def _frames(parts: list[Element], model: Model) -> tuple[Frame, ...]:
             exact = Transform.identity().of(part.measures("placement", 12))
             number = model._body_index.get(part.word("body"), -1) + 1
             same = frame is not None and frame.body == number
-            if frame is None or name in own or (same and _agree(frame.placement.numbers(), exact.numbers())):
+            if frame is None or name in default or (same and _agree(frame.placement.numbers(), exact.numbers())):
                 frame = Frame(name, number, _placement(part, name, exact), kind)
         if frame is not None:
             listed[name] = replace(frame, kind=kind)
-    known = {part.word("name") for part in parts} | own
-    return (*listed.values(), *(frame for frame in model.frames if frame.name not in known))
+    names = {part.word("name") for part in parts} | default
+    return (*listed.values(), *(frame for frame in model.frames if frame.name not in names))
 
 
 def _placement(part: Element, name: str, exact: Transform) -> Transform:
@@ -259,11 +259,11 @@ def _placement(part: Element, name: str, exact: Transform) -> Transform:
         raise part.error(str(error)) from None
 
 
-def _made(part: Element, made: Any, said: str = "is") -> Any:
+def _built(part: Element, build: Any, attribute: str = "is") -> Any:
     try:
-        return made(json.loads(part.word(said)))
+        return build(json.loads(part.word(attribute)))
     except (LinkworkError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise part.error(f"attribute {said!r} does not say what it is: {str(error)[:200]}") from None
+        raise part.error(f"attribute {attribute!r} does not say what it is: {str(error)[:200]}") from None
 
 
 def _joint(data: Any) -> Joint:

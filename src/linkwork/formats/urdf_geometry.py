@@ -34,8 +34,8 @@ def looks_of(robot: Element, links: Mapping[str, Element]) -> tuple[list[str], l
     """The file names of all meshes of visuals and collisions, each once; and the shapes of all links, each with its
     link's name: its body is determined later.
     """
-    seen = {name: link for name, link in links.items() if link.children}
-    return _meshes(seen), _geometry(robot, seen)
+    with_parts = {name: link for name, link in links.items() if link.children}
+    return _meshes(with_parts), _geometry(robot, with_parts)
 
 
 def _meshes(links: Mapping[str, Element]) -> list[str]:
@@ -47,12 +47,12 @@ def _meshes(links: Mapping[str, Element]) -> list[str]:
 def _geometry(robot: Element, links: Mapping[str, Element]) -> list[tuple[str, Geometry]]:
     folder = os.path.dirname(os.path.abspath(robot.path))
     materials = _materials(robot, links)
-    found = [one for name, link in links.items() for one in _shapes(name, link, materials)][:_MOST]
-    origins = np.array([one.origin for one in found]).reshape(-1, 2, 3)
+    looks = [one for name, link in links.items() for one in _shapes(name, link, materials)][:_MOST]
+    origins = np.array([one.origin for one in looks]).reshape(-1, 2, 3)
     places = placements(origins[:, 0], origins[:, 1])
     return [
         (one.link, Geometry(0, place, one.kind, one.size, one.visual, not one.visual, one.colour, one.mesh, folder))
-        for one, place in zip(found, places, strict=True)
+        for one, place in zip(looks, places, strict=True)
         if all(map(isfinite, place.numbers()))
     ]
 
@@ -94,13 +94,13 @@ def _shape(link: str, part: Element, materials: Mapping[str, Colour]) -> _Found:
 
 def _materials(robot: Element, links: Mapping[str, Element]) -> dict[str, Colour]:
     """Colours by name: those of the robot, and those defined in a link's visual."""
-    named: dict[str, Colour] = {}
+    colours: dict[str, Colour] = {}
     parts = (part for link in links.values() for part in link.children)
     for part in (child for holder in (robot, *parts) for child in holder.children if child.tag == "material"):
         colour = _colour(part)
         if colour is not None:
-            named.setdefault(part.get("name") or "", colour)
-    return named
+            colours.setdefault(part.get("name") or "", colour)
+    return colours
 
 
 def _colour(material: Element) -> Colour | None:

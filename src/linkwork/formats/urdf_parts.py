@@ -16,7 +16,7 @@ import numpy as np
 
 from linkwork.arguments import Array
 from linkwork.errors import ModelError, suggestion, warn_caller
-from linkwork.formats.xml import NONE, Element, Wanted, quoted, table
+from linkwork.formats.xml import NONE, Element, Measure, quoted, table
 from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
 from linkwork.model.inertias import NOTHING, check_inertia, clearly_possible
 from linkwork.model.model import Limits
@@ -25,9 +25,9 @@ from linkwork.spatial import Inertia, Sym3, Transform, Vec3
 from linkwork.spatial.functions import LARGEST_ANGLE
 
 _ZERO, _X = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)
-_ORIGIN: tuple[Wanted, ...] = (("xyz", 3, _ZERO), ("rpy", 3, _ZERO))
-_MASS: tuple[Wanted, ...] = (("value", 1, None),)
-_MOMENTS: tuple[Wanted, ...] = tuple((name, 1, None) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+_ORIGIN: tuple[Measure, ...] = (("xyz", 3, _ZERO), ("rpy", 3, _ZERO))
+_MASS: tuple[Measure, ...] = (("value", 1, None),)
+_MOMENTS: tuple[Measure, ...] = tuple((name, 1, None) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
 _BLOCK = 1024
 
 KINDS: dict[str, Callable[[Sequence[float]], Joint]] = {
@@ -60,9 +60,9 @@ def warn(element: Element, message: str) -> None:
     warn_caller(f"{element.path}:{element.line}:{element.column}: {message}")
 
 
-def near(name: str, known: Iterable[str]) -> str:
+def near(name: str, names: Iterable[str]) -> str:
     """A suggestion among names of bounded length: comparing takes quadratic time."""
-    return suggestion(name, [each for each in known if len(each) <= 60][:500]) if len(name) <= 60 else ""
+    return suggestion(name, [one for one in names if len(one) <= 60][:500]) if len(name) <= 60 else ""
 
 
 class Robot:
@@ -160,42 +160,42 @@ class Robot:
         """The kind of a joint; joints of the same kind and axis share one object."""
         axis = None if kind == "fixed" else self._axis(name, element, parts)
         key = kind if axis is None else "\0".join([kind, *axis.flat])
-        found = None if kind == "planar" else self._kinds.get(key)
-        if found is None:
+        joint = None if kind == "planar" else self._kinds.get(key)
+        if joint is None:
             direction = list(_X) if axis is None else axis.measures("xyz", 3, _X)
             if kind == "planar" and axis is not None and (direction[0] or direction[1]):
                 # Pinocchio ignores the axis; so do we, so that vectors can be exchanged, but with a warning
                 warn(axis, f"planar joint {quoted(name)} moves in the x-y plane of its frame, whatever its axis says")
             try:
-                found = self._kinds[key] = KINDS[kind](direction)
+                joint = self._kinds[key] = KINDS[kind](direction)
             except ModelError as error:
                 raise (axis or element).error(f"joint {quoted(name)}: {error}") from None
-        return found
+        return joint
 
     def _axis(self, name: str, element: Element, parts: Mapping[str, Element]) -> Element | None:
         """The <axis> of a joint; the first of several, as in other readers, unless ``strict``."""
         axis = parts.get("axis")
         if axis is None or len(parts) == len(element.children):
             return axis
-        found = [child for child in element.children if child.tag == "axis"]
-        if len(found) > 1:
+        axes = [child for child in element.children if child.tag == "axis"]
+        if len(axes) > 1:
             if self.strict:
                 element.child("axis")  # raises the error for two
-            warn(found[1], f"joint {quoted(name)} has a second <axis>, which is left out")
-        return found[0]
+            warn(axes[1], f"joint {quoted(name)} has a second <axis>, which is left out")
+        return axes[0]
 
     def _limits_of(self, name: str, kind: str, joint: Joint, element: Element, parts: Mapping[str, Element]) -> Limits:
         """The limits of a joint; joints with the same limits share one object."""
         limit, dynamics = parts.get("limit"), parts.get("dynamics")
-        said = kind, *(limit.flat if limit else ("",)), "\1", *(dynamics.flat if dynamics else ())
-        key = "\0".join(said)
-        found = self._limits.get(key)
-        if found is None:
+        text = kind, *(limit.flat if limit else ("",)), "\1", *(dynamics.flat if dynamics else ())
+        key = "\0".join(text)
+        limits = self._limits.get(key)
+        if limits is None:
             lower, upper, *others, warned = self._numbers(name, kind, element, limit, dynamics)
-            found = Limits((lower,) * joint.nq, (upper,) * joint.nq, *((x,) * joint.nv for x in others))
+            limits = Limits((lower,) * joint.nq, (upper,) * joint.nq, *((x,) * joint.nv for x in others))
             if not warned:
-                self._limits[key] = found
-        return found
+                self._limits[key] = limits
+        return limits
 
     def _numbers(
         self, name: str, kind: str, element: Element, limit: Element | None, dynamics: Element | None
@@ -227,26 +227,26 @@ class Robot:
 class _Rows:
     """The numbers of elements, or of groups of elements, as rows of an array; those with the same text share a row."""
 
-    def __init__(self, *wanted: Sequence[Wanted]) -> None:
-        self._wanted = wanted
-        self._known: dict[str, int] = {}
+    def __init__(self, *columns: Sequence[Measure]) -> None:
+        self._columns = columns
+        self._rows: dict[str, int] = {}
         self._waiting: list[tuple[Element, ...]] = []
         self._blocks: list[Array] = []
 
     def number(self, *elements: Element) -> int:
         """The row of these elements."""
         key = "\1".join(["\0".join(element.flat) for element in elements])  # separators that cannot occur in XML
-        number = self._known.get(key)
+        number = self._rows.get(key)
         if number is None:
-            number = self._known[key] = len(self._known)
+            number = self._rows[key] = len(self._rows)
             self._waiting.append(elements)
             if len(self._waiting) == _BLOCK:
                 self._read()
         return number
 
     def _read(self) -> None:
-        each = zip(*self._waiting, strict=True)
-        self._blocks.append(np.concatenate(list(map(table, each, self._wanted)), axis=1))
+        tables = zip(*self._waiting, strict=True)
+        self._blocks.append(np.concatenate(list(map(table, tables, self._columns)), axis=1))
         self._waiting = []
 
     def numbers(self) -> Array:
@@ -254,7 +254,7 @@ class _Rows:
         if self._waiting:
             self._read()
         return np.concatenate(
-            [np.empty((0, sum(count for some in self._wanted for _, count, _ in some))), *self._blocks]
+            [np.empty((0, sum(count for some in self._columns for _, count, _ in some))), *self._blocks]
         )
 
 
@@ -286,9 +286,9 @@ def link_inertias(robot: Robot, names: Mapping[str, str], unjudged: Container[st
             check_inertia(f"body {name!r}", float(mass[k]), one)
     whole = Inertia.from_com(mass, Vec3(*place[:, :3].T), about_com)
     rows = np.stack(whole.numbers(), axis=-1).tolist()
-    made = [Inertia(m, Vec3(x, y, z), Sym3(*moment)) for m, x, y, z, *moment in rows]
+    inertias = [Inertia(m, Vec3(x, y, z), Sym3(*moment)) for m, x, y, z, *moment in rows]
     solid = robot.solid
-    return [made[solid[link]] if link in solid else NOTHING for link in names]
+    return [inertias[solid[link]] if link in solid else NOTHING for link in names]
 
 
 def _nowhere() -> Element:

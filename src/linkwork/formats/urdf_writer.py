@@ -81,12 +81,12 @@ def as_urdf(model: Model) -> str:
     """The text of the file."""
     head = ['<?xml version="1.0"?>', f"<robot name={_text('the model', model.name or 'mechanism')}>"]
     plain = [*head, *(f"  {line}" for line in _Writer(model).lines())]
-    kept = {body.name for body in model.bodies if isinstance(body.joint, Fixed)}
+    fixed = {body.name for body in model.bodies if isinstance(body.joint, Fixed)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LinkworkWarning)
         root = parse("\n".join([*plain, "</robot>"]).encode(), "robot.urdf")
         robot = Robot.of(root, strict=False)
-        read = urdf.model_of(robot, floating_base=False, joint_order="file", fixed_joints="merge", kept=kept)
+        read = urdf.model_of(robot, floating_base=False, joint_order="file", fixed_joints="merge", fixed=fixed)
     rest = (f"  {line}" for line in differences(model, read))
     return "\n".join([*plain, *rest, "</robot>", ""])
 
@@ -139,12 +139,12 @@ class _Writer:
         A link that was merged into its parent has the frame of its joint. A frame named by the user gets a joint of the
         same name.
         """
-        own = {WORLD, self.root, *self.model.body_names, *self.model.joint_names}
-        others = [frame for frame in self.model.frames if frame.name not in own]
+        default = {WORLD, self.root, *self.model.body_names, *self.model.joint_names}
+        others = [frame for frame in self.model.frames if frame.name not in default]
         fixed = [frame for frame in others if frame.kind == "joint"]
         for frame in others:
             if frame.kind == "link":
-                pairs = (each for each in fixed if (each.body, each.placement) == (frame.body, frame.placement))
+                pairs = (one for one in fixed if (one.body, one.placement) == (frame.body, frame.placement))
                 pair = next(pairs, None)
                 if pair is not None:
                     fixed.remove(pair)
@@ -160,16 +160,20 @@ class _Writer:
 
 def _mimics(model: Model) -> dict[str, Coupling]:
     """The couplings that URDF can express: at most one for each follower, without cycles."""
-    found: dict[str, Coupling] = {}
+    mimics: dict[str, Coupling] = {}
     plain = {body.joint_name for body in model.bodies if isinstance(body.joint, Revolute | Prismatic)}
-    for each in model.constraints:
-        if isinstance(each, Coupling) and each.joint_a not in found and plain >= {each.joint_a, each.joint_b}:
-            leader: str | None = each.joint_b
-            while leader is not None and leader != each.joint_a:
-                leader = found[leader].joint_b if leader in found else None
+    for constraint in model.constraints:
+        if (
+            isinstance(constraint, Coupling)
+            and constraint.joint_a not in mimics
+            and plain >= {constraint.joint_a, constraint.joint_b}
+        ):
+            leader: str | None = constraint.joint_b
+            while leader is not None and leader != constraint.joint_a:
+                leader = mimics[leader].joint_b if leader in mimics else None
             if leader is None:
-                found[each.joint_a] = each
-    return found
+                mimics[constraint.joint_a] = constraint
+    return mimics
 
 
 def _kind(body: Body) -> str:
@@ -191,8 +195,8 @@ def _link(called: str, inertia: Inertia) -> Iterator[str]:
         yield f"<link name={name}/>"
         return
     mass, com, about = mass_com_inertia(inertia)
-    named = (("ixx", 0, 0), ("ixy", 0, 1), ("ixz", 0, 2), ("iyy", 1, 1), ("iyz", 1, 2), ("izz", 2, 2))
-    moments = " ".join(f'{key}="{float(about[i, j])!r}"' for key, i, j in named)
+    entries = (("ixx", 0, 0), ("ixy", 0, 1), ("ixz", 0, 2), ("iyy", 1, 1), ("iyz", 1, 2), ("izz", 2, 2))
+    moments = " ".join(f'{key}="{float(about[i, j])!r}"' for key, i, j in entries)
     yield f"<link name={name}>"
     yield "  <inertial>"
     yield f"    {_origin(Vec3(*com.tolist()), Mat3.identity())}"

@@ -51,5 +51,5 @@ class Free(Joint):
     def difference(self, q0: Coordinates, q1: Coordinates) -> list[Scalar]:
         here = Quaternion(*q0[3:])
         turn = quaternion_log(here.conjugate() * Quaternion(*q1[3:]))
-        moved = here.matrix().apply_transpose(Vec3(*q1[:3]) - Vec3(*q0[:3]))
-        return [*screw_matrix_inverse(turn).apply(moved).numbers(), *turn.numbers()]
+        offset = here.matrix().apply_transpose(Vec3(*q1[:3]) - Vec3(*q0[:3]))
+        return [*screw_matrix_inverse(turn).apply(offset).numbers(), *turn.numbers()]

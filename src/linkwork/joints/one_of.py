@@ -37,8 +37,8 @@ class OneOf(Joint):
         return max(self.joints, key=lambda joint: joint.nq).neutral()
 
     def integrate(self, q: Coordinates, dv: Coordinates) -> list[Scalar]:
-        own = self.joints[int(self.which)]
-        return [*own.integrate(q[: own.nq], dv[: own.nv]), *q[own.nq :]]
+        joint = self.joints[int(self.which)]
+        return [*joint.integrate(q[: joint.nq], dv[: joint.nv]), *q[joint.nq :]]
 
     def numbers(self) -> list[Scalar]:
         return [self.which, *(number for joint in self.joints for number in joint.numbers())]
@@ -64,23 +64,23 @@ class OneOf(Joint):
         spaces = [joint.subspace(q[: joint.nq]) for joint in self.joints]
         motions = self._columns([[column.numbers() for column in space.columns()] for space in spaces], self.nv)
         dual = self._columns([[wrench.numbers() for wrench in space.dual().units()] for space in spaces], self.nv)
-        kept = [[wrench.numbers() for wrench in space.complement().units()] for space in spaces]
-        held = self._columns(kept, self.most_held)
-        given = self._chosen([[0.0] * len(one) + [1.0] * (self.most_held - len(one)) for one in kept])
-        return _Chosen(
+        wrenches = [[wrench.numbers() for wrench in space.complement().units()] for space in spaces]
+        columns = self._columns(wrenches, self.most_held)
+        compliance = self._chosen([[0.0] * len(one) + [1.0] * (self.most_held - len(one)) for one in wrenches])
+        return _SelectedSubspace(
             [Motion.from_numbers(column) for column in motions],
             AnyWrenches([Force.from_numbers(column) for column in dual]),
-            _Padded([Force.from_numbers(column) for column in held], given),
+            _PaddedWrenches([Force.from_numbers(column) for column in columns], compliance),
         )
 
     def bias(self, q: Coordinates, v: Coordinates) -> Motion:
-        found = [joint.bias(q[: joint.nq], v[: joint.nv]).numbers() for joint in self.joints]
-        return Motion.from_numbers(self._chosen(found))
+        biases = [joint.bias(q[: joint.nq], v[: joint.nv]).numbers() for joint in self.joints]
+        return Motion.from_numbers(self._chosen(biases))
 
     def _chosen(self, rows: Sequence[Sequence[Scalar]]) -> list[Scalar]:
         """The row of the selected joint."""
-        *before, found = rows
-        chosen = list(found)
+        *before, last = rows
+        chosen = list(last)
         for number, row in reversed(list(enumerate(before))):
             chosen = [where_less(self.which, number + 0.5, x, y) for x, y in zip(row, chosen, strict=True)]
         return chosen
@@ -91,31 +91,31 @@ class OneOf(Joint):
         return [self._chosen([columns[k] for columns in full]) for k in range(count)]
 
 
-class _Padded(AnyWrenches):
+class _PaddedWrenches(AnyWrenches):
     """Wrenches of which some do not exist: these are zero, with a compliance of their own."""
 
-    __slots__ = ("given",)
+    __slots__ = ("_compliance",)
 
-    def __init__(self, columns: Sequence[Force], given: Sequence[Scalar]) -> None:
+    def __init__(self, columns: Sequence[Force], compliance: Sequence[Scalar]) -> None:
         super().__init__(columns)
-        self.given = list(given)
+        self._compliance = list(compliance)
 
     @property
     def compliance(self) -> list[Scalar]:
-        return self.given
+        return self._compliance
 
 
-class _Chosen(Columns):
+class _SelectedSubspace(Columns):
     """Motions of which some do not exist, and the wrenches dual to them."""
 
-    __slots__ = ("_dual", "_held")
+    __slots__ = ("_dual", "_complement")
 
-    def __init__(self, motions: Sequence[Motion], dual: AnyWrenches, held: _Padded) -> None:
+    def __init__(self, motions: Sequence[Motion], dual: AnyWrenches, complement: _PaddedWrenches) -> None:
         super().__init__(motions)
-        self._dual, self._held = dual, held
+        self._dual, self._complement = dual, complement
 
     def dual(self) -> AnyWrenches:
         return self._dual
 
-    def complement(self, rotor: Coordinates = ()) -> _Padded:
-        return self._held
+    def complement(self, rotor: Coordinates = ()) -> _PaddedWrenches:
+        return self._complement

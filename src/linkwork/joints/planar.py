@@ -49,16 +49,16 @@ class Planar(Joint):
         return [float(rng.uniform(-1.0, 1.0)), float(rng.uniform(-1.0, 1.0)), cosine, sine]
 
     def integrate(self, q: Coordinates, dv: Coordinates) -> list[Scalar]:
-        moved = self._rotation(q).apply(screw_matrix(Vec3(0.0, 0.0, dv[2])).apply(Vec3(dv[0], dv[1], 0.0)))
+        offset = self._rotation(q).apply(screw_matrix(Vec3(0.0, 0.0, dv[2])).apply(Vec3(dv[0], dv[1], 0.0)))
         turned = self._rotation(q) * Z.rotation(*sin_cos(dv[2]))
-        return [q[0] + moved.x, q[1] + moved.y, turned.xx, turned.yx]
+        return [q[0] + offset.x, q[1] + offset.y, turned.xx, turned.yx]
 
     def difference(self, q0: Coordinates, q1: Coordinates) -> list[Scalar]:
         back = self._rotation(q0).transpose()
         turned = back * self._rotation(q1)
         angle = atan2(turned.yx, turned.xx)
-        moved = back.apply(Vec3(q1[0] - q0[0], q1[1] - q0[1], 0.0))
-        slid = screw_matrix_inverse(Vec3(0.0, 0.0, angle)).apply(moved)
+        offset = back.apply(Vec3(q1[0] - q0[0], q1[1] - q0[1], 0.0))
+        slid = screw_matrix_inverse(Vec3(0.0, 0.0, angle)).apply(offset)
         return [slid.x, slid.y, angle]
 
     def _rotation(self, q: Coordinates) -> Mat3:

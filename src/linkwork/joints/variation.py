@@ -28,9 +28,9 @@ def variation(joint: Joint, q: Coordinates, v: Coordinates) -> Variation | None:
     still = [0.0] * joint.nv
     S_q, c_q, c_v = [], [], []
     for k in range(joint.nv):
-        moved = joint.integrate(q, along(still, unit(k, joint.nv)))
-        S_q.append(Columns([_rate(column) for column in joint.subspace(moved).columns()]))
-        c_q.append(_rate(joint.bias(moved, v)))
+        end = joint.integrate(q, along(still, unit(k, joint.nv)))
+        S_q.append(Columns([_rate(column) for column in joint.subspace(end).columns()]))
+        c_q.append(_rate(joint.bias(end, v)))
         c_v.append(_rate(joint.bias(q, along(v, unit(k, joint.nv)))))
     return Variation(S_q, c_q, c_v)
 

@@ -61,15 +61,15 @@ class Actuator:
         except Exception as error:  # anything that an object's own iterator raises
             excuse(error)
             raise ModelError(f"joints of {where} must be a dict of gears by joints, not {shown(self.joints)}") from None
-        found = []
+        joints = []
         for joint, gear in geared:
             text(f"a joint of {where}", joint, ModelError)
-            each = [gear] if isinstance(gear, float) or is_integer(gear) else gear
-            if not is_listed(each):
+            gears = [gear] if isinstance(gear, float) or is_integer(gear) else gear
+            if not is_listed(gears):
                 raise ModelError(f"gear of {where} at {joint!r} must be numbers, not {shown(gear)}")
-            found.append((joint, tuple(several(f"gear of {where} at {joint!r}", each, len(each), ModelError))))
+            joints.append((joint, tuple(several(f"gear of {where} at {joint!r}", gears, len(gears), ModelError))))
         put = object.__setattr__
-        put(self, "joints", tuple(found))
+        put(self, "joints", tuple(joints))
         if self.frame is not None:
             text(f"the frame of {where}", self.frame, ModelError)
             put(self, "wrench", tuple(several(f"wrench of {where}", self.wrench, 6, ModelError)))

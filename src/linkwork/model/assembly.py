@@ -82,15 +82,15 @@ class _Assembling:
         for body in reversed(range(1, count)):
             self.children[parents[body]].append(body)
             self.sizes[parents[body]] += self.sizes[body]
-        self.held: list[list[int]] = [[] for _ in parents]
+        self.holds: list[list[int]] = [[] for _ in parents]
         for number, (_, body) in enumerate(holds):
-            self.held[body].append(number)
+            self.holds[body].append(number)
         self.loops = [loop for loop, _ in holds]
         self.on_bodies, self.grounded = _ends(holds)
         self.parts: list[Part] = []
         self.heights: list[int] = []
         self.has: list[dict[int, int]] = []  # for each part, the number of holds of each open loop
-        self.heavy = [max(each, key=lambda child: self.sizes[child], default=0) for each in self.children]
+        self.heavy = [max(branches, key=lambda child: self.sizes[child], default=0) for branches in self.children]
         self.heavy[0] = 0  # the world is on no path
         self.whole: dict[int, int] = {}  # for the first link of each path, its part
         for body in reversed(range(count)):
@@ -117,7 +117,7 @@ class _Assembling:
             branches = self._branches(path[k])
             behind = k + 1 < len(path)
             below = () if branches < 0 else (branches,)
-            on, holds = path[k + 1] if behind else 0, self.held[path[k]]
+            on, holds = path[k + 1] if behind else 0, self.holds[path[k]]
             return self._part("link", path[k], below, behind, on, holds, on_world)
 
         def joined(one: int, two: int, k: int) -> int:
@@ -128,12 +128,12 @@ class _Assembling:
 
     def _branches(self, body: int) -> int:
         """The branches on a link besides its own path; -1 for none."""
-        found = [child for child in self.children[body] if child != self.heavy[body]]
-        if not found:
+        branches = [child for child in self.children[body] if child != self.heavy[body]]
+        if not branches:
             return -1 if body else self._part("gathered", 0, (), False)
         return _halved(
-            [self.sizes[child] for child in found],
-            lambda k: self.whole[found[k]],
+            [self.sizes[child] for child in branches],
+            lambda k: self.whole[branches[k]],
             lambda one, two, _: self._part("gathered", body, (one, two), False),
         )
 
@@ -175,18 +175,18 @@ def _halved(weights: Sequence[int], leaf: Callable[[int], int], node: Callable[[
     before = [0]
     for weight in weights:
         before.append(before[-1] + weight)
-    found: dict[tuple[int, int], int] = {}
+    nodes: dict[tuple[int, int], int] = {}
     ahead = [(0, len(weights), False)]
     while ahead:
         start, stop, ready = ahead.pop()
         if stop - start == 1:
-            found[start, stop] = leaf(start)
+            nodes[start, stop] = leaf(start)
             continue
         middle = (before[start] + before[stop]) / 2
         after = bisect_left(before, middle, start + 1, stop - 1)
         split = min((k for k in (after - 1, after) if k > start), key=lambda k: abs(before[k] - middle))
         if ready:
-            found[start, stop] = node(found[start, split], found[split, stop], split)
+            nodes[start, stop] = node(nodes[start, split], nodes[split, stop], split)
         else:
             ahead += [(start, stop, True), (split, stop, False), (start, split, False)]
-    return found[0, len(weights)]
+    return nodes[0, len(weights)]

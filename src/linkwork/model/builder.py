@@ -139,30 +139,30 @@ class Builder:
         if not isinstance(actuated, bool | np.bool_ | None):
             raise ModelError(f"actuated of {here} must be True or False, not {shown(actuated)}")
         limits = self._limits(here, joint, (lower, upper, velocity, effort, damping, friction, stiffness), springref)
-        place, rotor = self._placed(on_carrier, here, placement), rotor if any(rotor) else ()
+        place, rotor = self._on(on_carrier, here, placement), rotor if any(rotor) else ()
         driven = None if actuated is None else bool(actuated)
         self._bodies.append(Body(name, joint_name, carrier, joint, place, solid, rotor, limits, driven))
         self._index[name] = len(self._bodies)
         self._joints.add(joint_name)
         return name
 
-    def _limits(self, where: str, joint: Joint, given: tuple[Any, ...], rest: Any) -> Limits:
+    def _limits(self, where: str, joint: Joint, values: tuple[Any, ...], rest: Any) -> Limits:
         """Checked limits; joints with bitwise equal limits share one object, since there may be many."""
-        plain = all_floats(given) and rest is None
-        key = pack("7d", *given) if plain else b"", joint.nq, joint.nv
+        plain = all_floats(values) and rest is None
+        key = pack("7d", *values) if plain else b"", joint.nq, joint.nv
         if plain and key in self._same_limits:
             return self._same_limits[key]
         names = ("lower limit", "upper limit", "velocity limit", "effort limit", "damping", "friction", "stiffness")
         counts = (joint.nq,) * 2 + (joint.nv,) * 5
-        numbers = zip(names, given, counts, strict=True)
-        *each, spring = (one_or_each(f"{name} of {where}", value, n, ModelError) for name, value, n in numbers)
+        numbers = zip(names, values, counts, strict=True)
+        *columns, spring = (one_or_each(f"{name} of {where}", value, n, ModelError) for name, value, n in numbers)
         if any(spring):
             if not 0.0 <= min(spring) <= max(spring) < math.inf:
                 raise ModelError(f"stiffness of {where} must be finite and not negative, but is {spring}")
             rest = joint.neutral() if rest is None else [rest] * joint.nq if isinstance(rest, float | int) else rest
             at_rest = tuple(several(f"springref of {where}", rest, joint.nq, ModelError))
-            each += [spring, at_rest]
-        limits = Limits(*each)
+            columns += [spring, at_rest]
+        limits = Limits(*columns)
         if plain:
             self._same_limits[key] = limits
         return limits
@@ -185,7 +185,7 @@ class Builder:
         carrier, on_carrier = self._place(body)
         if name in self._frames or name in self._index:
             raise ModelError(f"there is already a frame named {name!r}; names must be unique")
-        self._frames[name] = Frame(name, carrier, self._placed(on_carrier, f"frame {name!r}", placement), kind)
+        self._frames[name] = Frame(name, carrier, self._on(on_carrier, f"frame {name!r}", placement), kind)
         return name
 
     def add_model(
@@ -230,7 +230,7 @@ class Builder:
         if not isinstance(model, Model):
             raise ModelError(f"add_model takes a linkwork Model, not {shown(model)}")
         carrier, on_carrier = self._place(parent)
-        place = self._placed(on_carrier, f"model {model.name!r}", placement)
+        place = self._on(on_carrier, f"model {model.name!r}", placement)
         if model.gravity != self.gravity:
             message = f"model {model.name!r} has gravity {model.gravity}, and is added to one of {self.gravity}"
             warnings.warn(f"{message}, which holds for all", LinkworkWarning, stacklevel=2)
@@ -256,20 +256,20 @@ class Builder:
                 on, there = stands(frame.body, frame.placement)
                 self._frames[frame.name] = replace(frame, body=on, placement=there)
         self._meshes += [mesh for mesh in added.meshes if mesh not in self._meshes]
-        own = [(first + number, IDENTITY) for number in range(1, 1 + len(added.bodies))]
-        self._geometry += carried(added.geometry, [(carrier, place), *own])
+        copies = [(first + number, IDENTITY) for number in range(1, 1 + len(added.bodies))]
+        self._geometry += carried(added.geometry, [(carrier, place), *copies])
         self._add_references(added, self._base_of(added, carrier, place, prefix))
         return added.body_names
 
     def _check_names(self, added: Model, hint: str) -> None:
         """No body, joint, frame or actuator of this model has a name that exists already."""
-        taken: list[tuple[str, Container[str], tuple[str, ...]]] = [
+        existing: list[tuple[str, Container[str], tuple[str, ...]]] = [
             ("body", self._index, added.body_names),
             ("joint", self._joints, added.joint_names),
             ("frame", self._index.keys() | self._frames.keys(), added.frame_names),
-            ("actuator", [each.name for each in self._actuators], tuple(each.name for each in added.actuators)),
+            ("actuator", [one.name for one in self._actuators], tuple(one.name for one in added.actuators)),
         ]
-        for kind, there, names in taken:
+        for kind, there, names in existing:
             for name in names:
                 if name in there and name != WORLD:
                     raise ModelError(f"there is already a {kind} named {name!r}; names must be unique: {hint}")
@@ -285,12 +285,12 @@ class Builder:
     def _add_references(self, added: Model, base: str) -> None:
         """Add references to frames and joints by name; ``base`` stands for the world of the added model."""
 
-        def called(name: str) -> str:
+        def new_name(name: str) -> str:
             return base if name == WORLD else name
 
-        self._constraints += [each.renamed(called, str) for each in added.constraints]
+        self._constraints += [one.renamed(new_name, str) for one in added.constraints]
         self._actuators += added.actuators
-        self._contacts.append((added.name, left_contacts(added, added.frame_names, added.joint_names, called)))
+        self._contacts.append((added.name, left_contacts(added, added.frame_names, added.joint_names, new_name)))
         reference, bonds = added.contacts.reference, added.contacts.bonds
         if reference is not None:
             for start, body in zip(added.q_start, added.bodies, strict=True):
@@ -299,10 +299,10 @@ class Builder:
 
     def _base_of(self, added: Model, carrier: int, place: Transform, prefix: str) -> str:
         """The frame that represents the world in an added model's constraints; created only if one needs it."""
-        held = any(WORLD in each.frame_names() for each in added.constraints) or any(
-            WORLD in (each.frame, each.on) for each in added.contacts
+        with_world = any(WORLD in one.frame_names() for one in added.constraints) or any(
+            WORLD in (one.frame, one.on) for one in added.contacts
         )
-        if not held or (carrier == 0 and place == IDENTITY):
+        if not with_world or (carrier == 0 and place == IDENTITY):
             return WORLD
         name = unused(f"{prefix or f'{added.name}_'}{WORLD}", self._frames.keys() | self._index.keys())
         self._frames[name] = Frame(name, carrier, place)
@@ -315,16 +315,16 @@ class Builder:
                 return self._index[name], IDENTITY
             if name in self._frames:
                 return self._frames[name].body, self._frames[name].placement
-        known = [*self._index, *self._frames]
-        raise UnknownNameError("body", name, dict.fromkeys(known), f"mechanism {self.name!r} so far")
+        names = [*self._index, *self._frames]
+        raise UnknownNameError("body", name, dict.fromkeys(names), f"mechanism {self.name!r} so far")
 
     @staticmethod
-    def _placed(on: Transform, where: str, placement: Any) -> Transform:
+    def _on(on: Transform, where: str, placement: Any) -> Transform:
         """A placement relative to a placement on a body."""
         if placement is None:
             return on
-        given = as_placement(where, placement)
-        return given if on is IDENTITY else on * given
+        local = as_placement(where, placement)
+        return local if on is IDENTITY else on * local
 
     def build(
         self,
@@ -349,27 +349,31 @@ class Builder:
             raise ModelError(f"meshes must be a list of paths, not {shown(meshes)}")
         for mesh in meshes:
             text("a mesh", mesh, ModelError)
-        held: Any = constraints if is_listed(constraints) else _as_list(constraints)
-        for what, parts in (("constraints", held), ("actuators", actuators)):
+        ours: Any = constraints if is_listed(constraints) else _as_list(constraints)
+        for what, parts in (("constraints", ours), ("actuators", actuators)):
             if not is_listed(parts) or isinstance(parts, range):
                 raise ModelError(f"{what} must be a list of them, not {shown(parts)}")
-        known = tuple(dict.fromkeys([*self._meshes, *meshes]))
-        rest = (*self._constraints, *held), (*self._actuators, *actuators), tuple(self._geometry)
+        files = tuple(dict.fromkeys([*self._meshes, *meshes]))
+        rest = (*self._constraints, *ours), (*self._actuators, *actuators), tuple(self._geometry)
         frames = with_own_frames(self._frames.values(), self._bodies)
-        touching = self._all_contacts(as_contacts(contacts), len(held))
-        return Model(self.name, tuple(self._bodies), frames, self.gravity, known, *rest, touching, self._base)
+        touching = self._all_contacts(as_contacts(contacts), len(ours))
+        return Model(self.name, tuple(self._bodies), frames, self.gravity, files, *rest, touching, self._base)
 
-    def _all_contacts(self, given: Contacts, more: int) -> Contacts:
+    def _all_contacts(self, contacts: Contacts, more: int) -> Contacts:
         """The contacts of added models, and those given to ``build``, which adds ``more`` constraints."""
-        found = joined_contacts([*self._contacts, (self.name, given)])
+        joint_contacts = joined_contacts([*self._contacts, (self.name, contacts)])
         if any(bond is not None for bond in self._bonds):
             from linkwork.model.contacts import Softness
 
-            found = replace(found, bonds=tuple(bond or Softness() for bond in [*self._bonds, *[None] * more]))
-        if given.reference is not None or self._references:
+            joint_contacts = replace(
+                joint_contacts, bonds=tuple(bond or Softness() for bond in [*self._bonds, *[None] * more])
+            )
+        if contacts.reference is not None or self._references:
             parts = (self._references.get(body.joint_name) or body.joint.neutral() for body in self._bodies)
-            found = replace(found, reference=given.reference or tuple(x for part in parts for x in part))
-        return found
+            joint_contacts = replace(
+                joint_contacts, reference=contacts.reference or tuple(x for part in parts for x in part)
+            )
+        return joint_contacts
 
 
 def _as_list(constraints: Any) -> Any:
@@ -379,9 +383,9 @@ def _as_list(constraints: Any) -> Any:
     return [constraints] if isinstance(constraints, Constraint) else constraints
 
 
-def with_own_frames(named: Iterable[Frame], bodies: Sequence[Body]) -> tuple[Frame, ...]:
+def with_own_frames(others: Iterable[Frame], bodies: Sequence[Body]) -> tuple[Frame, ...]:
     """The named frames, and frames for bodies and joints, unless these names are taken."""
-    frames = {frame.name: frame for frame in named}
+    frames = {frame.name: frame for frame in others}
     for kind, names in (("link", [body.name for body in bodies]), ("joint", [body.joint_name for body in bodies])):
         for index, name in enumerate(names, 1):
             if name not in frames:

@@ -86,11 +86,11 @@ class Constraint(ABC):
             >>> lw.Weld.at(arm, [0.0, 0.0, 0.0], "tip").placement.translation
             Vec3(3.0, 0.0, 0.0)
         """
-        found = cls(frame_a, frame_b, **options)
+        constraint = cls(frame_a, frame_b, **options)
         if not isinstance(model, Model):
             raise ArgumentError(f"model must be a linkwork Model, not {shown(model)}")
-        place = pose(model, q, found.frame_b).inverse() * pose(model, q, found.frame_a)
-        return replace(found, placement=found._held_at(place))
+        place = pose(model, q, constraint.frame_b).inverse() * pose(model, q, constraint.frame_a)
+        return replace(constraint, placement=constraint._held_at(place))
 
     def _held_at(self, place: Transform) -> Transform:
         """The held placement that satisfies the constraint when a is at ``place`` relative to b."""
@@ -126,22 +126,22 @@ class Constraint(ABC):
 
     def kind(self) -> tuple[object, ...]:
         """The data that determine its code: all but the held placement."""
-        others = [each for each in fields(self) if each.name != "placement"]
-        return (type(self).__name__, *(str(getattr(self, each.name)) for each in others))
+        others = [one for one in fields(self) if one.name != "placement"]
+        return (type(self).__name__, *(str(getattr(self, one.name)) for one in others))
 
     def grips(self, model: Model) -> list[Grip]:
         """The pairs of frames whose relative motion it constrains."""
         return [Grip(self.frame_a, self.frame_b, self.placement)]
 
-    def all_rows(self, model: Model, held: Sequence[Held]) -> list[Array]:
+    def all_rows(self, model: Model, states: Sequence[Held]) -> list[Array]:
         """For each pair, the rows (..., r, 6) over its motion; their sum is held at zero."""
-        return [self.rows(held[0].turn)]
+        return [self.rows(states[0].turn)]
 
-    def all_errors(self, model: Model, q: Array, held: Sequence[Held]) -> Array:
+    def all_errors(self, model: Model, q: Array, states: Sequence[Held]) -> Array:
         """The errors (..., r) of the constrained quantities."""
-        return times(self.rows(held[0].turn), self.error(held[0].place, held[0].turn))
+        return times(self.rows(states[0].turn), self.error(states[0].place, states[0].turn))
 
-    def drift(self, held: Sequence[Held]) -> Array | None:
+    def drift(self, states: Sequence[Held]) -> Array | None:
         """The contribution of time-varying rows to their rate (..., r), in b's frame; None if it is zero."""
         return None
 
@@ -245,18 +245,18 @@ class Rolling(Constraint):
         linear = height[..., None] * times(transposed(turn), normal)
         return np.concatenate([linear, np.zeros_like(linear)], axis=-1)
 
-    def drift(self, held: Sequence[Held]) -> Array | None:
+    def drift(self, states: Sequence[Held]) -> Array | None:
         """-r ω × u̇, with u from the contact point to the centre."""
-        turn, _, motion = held[0]
+        turn, _, motion = states[0]
         if self.axis is None:
             return np.zeros_like(motion[..., :3])
         axis, normal = direction(self.axis), times(transposed(turn), direction(self.normal))
         omega, (up, steep) = motion[..., 3:], self._up(turn)
-        turned = cross(omega, np.broadcast_to(axis, omega.shape))
-        along, change = (normal * axis).sum(axis=-1), (normal * turned).sum(axis=-1)
-        moved = -change[..., None] * axis - along[..., None] * turned
-        moved = (moved - up * (up * moved).sum(axis=-1)[..., None]) / steep[..., None]
-        return -self.radius * cross(omega, moved)
+        turning = cross(omega, np.broadcast_to(axis, omega.shape))
+        along, change = (normal * axis).sum(axis=-1), (normal * turning).sum(axis=-1)
+        rate = -change[..., None] * axis - along[..., None] * turning
+        rate = (rate - up * (up * rate).sum(axis=-1)[..., None]) / steep[..., None]
+        return -self.radius * cross(omega, rate)
 
     def _up(self, turn: Array) -> tuple[Array, Array]:
         """The direction in a's axes from the contact point to the centre, and the steepness of the disc: 1 upright, 0
@@ -334,14 +334,14 @@ class Coupling(Constraint):
         cls, model: Model, q: ArrayLike, frame_a: str | Point, frame_b: str | Point = WORLD, **options: Any
     ) -> Coupling:
         """A coupling of two joints, by name, with the ``offset`` that satisfies it in one configuration."""
-        found = cls(frame_a, frame_b, **options)  # type: ignore[arg-type]  # the constructor says what is no joint
+        coupling = cls(frame_a, frame_b, **options)  # type: ignore[arg-type]  # the constructor says what is no joint
         if not isinstance(model, Model):
             raise ArgumentError(f"model must be a linkwork Model, not {shown(model)}")
         state = finite_array("q", q)
         if state.shape != (model.nq,):
             raise ArgumentError(f"q must have shape ({model.nq},) for model {model.name!r}, not {state.shape}")
-        (off,) = found.all_errors(model, state, ()).tolist()
-        return cls(found.joint_a, found.joint_b, found.ratio, found.offset + off)
+        (off,) = coupling.all_errors(model, state, ()).tolist()
+        return cls(coupling.joint_a, coupling.joint_b, coupling.ratio, coupling.offset + off)
 
     def rows(self, turn: Array) -> Array:
         raise ArgumentError("a coupling looks at two pairs of frames; all_rows gives the rows of both")
@@ -355,13 +355,13 @@ class Coupling(Constraint):
             pairs.append(Grip(model.body_names[number], below, Transform.identity()))
         return pairs
 
-    def all_rows(self, model: Model, held: Sequence[Held]) -> list[Array]:
+    def all_rows(self, model: Model, states: Sequence[Held]) -> list[Array]:
         return [
             factor * np.broadcast_to(self._row(model, name), (*one.turn.shape[:-2], 1, 6))
-            for name, factor, one in zip((self.joint_a, self.joint_b), (1.0, -self.ratio), held, strict=True)
+            for name, factor, one in zip((self.joint_a, self.joint_b), (1.0, -self.ratio), states, strict=True)
         ]
 
-    def all_errors(self, model: Model, q: Array, held: Sequence[Held]) -> Array:
+    def all_errors(self, model: Model, q: Array, states: Sequence[Held]) -> Array:
         a, b = (model.q_start[self._number(model, name)] for name in (self.joint_a, self.joint_b))
         return (q[..., a] - self.ratio * q[..., b] - self.offset)[..., None]
 

@@ -20,11 +20,11 @@ def left_contacts(
     model: Model,
     frames: Collection[str],
     joints: Collection[str],
-    called: Callable[[str], str] = str,
+    new_name: Callable[[str], str] = str,
     prefix: str = "",
-    held: Sequence[int] | None = None,
+    constraints: Sequence[int] | None = None,
 ) -> Contacts:
-    """The contacts of a model between these frames, and the softness of these joints and of the constraints ``held``
+    """The contacts of a model between these frames, and the softness of these joints and of ``constraints``
     (all if None), under their new names. The reference keeps the coordinates of these joints.
     """
     contacts = model.contacts
@@ -32,15 +32,15 @@ def left_contacts(
         return contacts
 
     def of(names: Collection[str], rows: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
-        return tuple((called(name), *rest) for name, *rest in rows if name in names)
+        return tuple((new_name(name), *rest) for name, *rest in rows if name in names)
 
     bonds, medium = contacts.bonds, contacts.medium
-    if held is not None and len(bonds) == len(model.constraints):
-        bonds = tuple(bonds[k] for k in held)
+    if constraints is not None and len(bonds) == len(model.constraints):
+        bonds = tuple(bonds[k] for k in constraints)
     return replace(
         contacts,
         each=tuple(
-            replace(each, frame=called(each.frame), on=called(each.on), name=each.name and prefix + each.name)
+            replace(each, frame=new_name(each.frame), on=new_name(each.on), name=each.name and prefix + each.name)
             for each in contacts
             if each.frame in frames and each.on in frames
         ),
@@ -57,8 +57,8 @@ def left_contacts(
 def _coordinates(model: Model, q: tuple[float, ...], joints: Collection[str]) -> tuple[float, ...]:
     """The coordinates of these joints."""
     bodies = zip(model.q_start, model.bodies, strict=True)
-    kept = ((start, body.joint.nq) for start, body in bodies if body.joint_name in joints)
-    return tuple(x for start, count in kept for x in q[start : start + count])
+    slices = ((start, body.joint.nq) for start, body in bodies if body.joint_name in joints)
+    return tuple(x for start, count in slices for x in q[start : start + count])
 
 
 def joined_contacts(parts: Sequence[tuple[str, Contacts]]) -> Contacts:
@@ -86,7 +86,7 @@ def _joined_medium(name: str, medium: Medium | None, before: Medium | None) -> M
     """The medium of a model and that of those before it, with the boxes of both."""
     if medium is None or before is None:
         return medium or before
-    bare, other = (replace(each, boxes=()) for each in (before, medium))
+    bare, other = (replace(one, boxes=()) for one in (before, medium))
     if bare != other:
         warn_caller(f"model {name!r} moves in {other}, and is added to one in {bare}, which holds for all")
     return replace(before, boxes=before.boxes + medium.boxes)
@@ -104,7 +104,7 @@ def _settled(name: str, what: str, value: float, before: float, default: float) 
 def check_contacts(model: Model) -> None:
     """Raise an error for contacts that do not fit their model."""
     contacts = model.contacts
-    ends = [end for each in contacts for end in (each.frame, each.on)] + [frame for frame, _ in contacts.centres]
+    ends = [end for one in contacts for end in (one.frame, one.on)] + [frame for frame, _ in contacts.centres]
     for frame in dict.fromkeys([*ends, *contacts.resisted]):
         model.frame(frame)
     for joint in dict.fromkeys([joint for joint, _, _ in contacts.limits] + [joint for joint, _ in contacts.friction]):

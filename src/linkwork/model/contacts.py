@@ -29,9 +29,9 @@ class _Lengths:
     """A shape of positive lengths."""
 
     def __post_init__(self) -> None:
-        for each in fields(self):  # type: ignore[arg-type]  # a dataclass, like those that follow
-            what = f"the {each.name} of a {type(self).__name__.lower()}"
-            object.__setattr__(self, each.name, positive(what, getattr(self, each.name), "metres"))
+        for length in fields(self):  # type: ignore[arg-type]  # a dataclass, like those that follow
+            what = f"the {length.name} of a {type(self).__name__.lower()}"
+            object.__setattr__(self, length.name, positive(what, getattr(self, length.name), "metres"))
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,9 @@ class HeightField:
         heights = finite_array("the heights of a height field", self.heights)
         if heights.ndim != 2 or min(heights.shape) < 2:
             raise ArgumentError(f"heights must be (rows, columns), at least 2 by 2, but have shape {heights.shape}")
-        kept = heights.copy()
-        kept.flags.writeable = False
-        object.__setattr__(self, "heights", kept)
+        copy = heights.copy()
+        copy.flags.writeable = False
+        object.__setattr__(self, "heights", copy)
         x, y = several("half_size of a height field", self.half_size, 2)
         object.__setattr__(self, "half_size", (positive("half_size", x), positive("half_size", y)))
 

@@ -98,17 +98,17 @@ def as_html(model: Model, most: int) -> str:
 
 def _cells(model: Model, most: int) -> tuple[list[str], list[list[str]]]:
     """The headings and the rows of the table."""
-    drawn = model.depth <= DEEPEST_DRAWN
-    order = _depth_first(model) if drawn else [(index, "") for index in range(1, len(model.bodies) + 1)]
+    as_tree = model.depth <= DEEPEST_DRAWN
+    order = _depth_first(model) if as_tree else [(index, "") for index in range(1, len(model.bodies) + 1)]
     names = (WORLD, *model.body_names)
-    headings = ["body", *([] if drawn else ["parent"]), "joint", "kind", *_NUMBERS, "frames"]
+    headings = ["body", *([] if as_tree else ["parent"]), "joint", "kind", *_NUMBERS, "frames"]
     extra = _extra_frames(model)
     rows = []
-    if drawn or 0 in extra:
+    if as_tree or 0 in extra:
         rows.append([WORLD, *[""] * (len(headings) - 2), extra.get(0, "")])
     for index, prefix in order[:most]:
         body = model.bodies[index - 1]
-        parent = [] if drawn else [one_line(names[body.parent])]
+        parent = [] if as_tree else [one_line(names[body.parent])]
         numbers = f"{body.inertia.mass:.4g}", _range(body), _numbers(body.limits.effort)
         joint = one_line(body.joint_name), body.joint.describe()
         rows.append([prefix + one_line(body.name), *parent, *joint, *numbers, extra.get(index, "")])
@@ -134,18 +134,18 @@ def _depth_first(model: Model) -> list[tuple[int, str]]:
 
 def _extra_frames(model: Model) -> dict[int, str]:
     """Frames that are not a body's or a joint's own, by body: named frames, and links that are merged into bodies."""
-    own = {WORLD, *model.body_names, *model.joint_names}
-    named: dict[int, list[str]] = {}
+    default = {WORLD, *model.body_names, *model.joint_names}
+    extra: dict[int, list[str]] = {}
     for frame in model.frames:
-        if frame.name not in own and frame.kind != "joint":
-            named.setdefault(frame.body, []).append(frame.name)
-    return {body: ", ".join(map(one_line, names)) for body, names in named.items()}
+        if frame.name not in default and frame.kind != "joint":
+            extra.setdefault(frame.body, []).append(frame.name)
+    return {body: ", ".join(map(one_line, names)) for body, names in extra.items()}
 
 
 def _range(body: Body) -> str:
     pairs = zip(body.limits.lower, body.limits.upper, strict=True)
-    shown = [f"{low:.3g} to {high:.3g}" for low, high in pairs if math.isfinite(low) or math.isfinite(high)]
-    return ", ".join(shown)
+    texts = [f"{low:.3g} to {high:.3g}" for low, high in pairs if math.isfinite(low) or math.isfinite(high)]
+    return ", ".join(texts)
 
 
 def _numbers(values: tuple[float, ...]) -> str:

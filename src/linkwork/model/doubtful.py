@@ -43,19 +43,19 @@ def own_shares(model: Model) -> tuple[float, ...]:
     can cancel there; 1 for a fixed joint, 0 where nothing is certain.
     """
     mass, turning = _largest(model)
-    found = np.ones(len(model.bodies))
+    bounds = np.ones(len(model.bodies))
     joints = {id(body.joint): body.joint for body in model.bodies}
-    known = {key: _motions(joint) for key, joint in joints.items()}
+    motions = {key: _motions(joint) for key, joint in joints.items()}
     groups: dict[tuple[int, bool], list[int]] = {}
     for k, body in enumerate(model.bodies):
-        _, constant, turns = known[id(body.joint)]
+        _, constant, turns = motions[id(body.joint)]
         if not (constant or turns):
-            found[k] = 0.0
+            bounds[k] = 0.0
         elif body.joint.nv:
             groups.setdefault((body.joint.nv, constant), []).append(k)
     for (nv, constant), members in groups.items():
         bodies = [model.bodies[k] for k in members]
-        S = np.array([known[id(body.joint)][0] for body in bodies])
+        S = np.array([motions[id(body.joint)][0] for body in bodies])
         inertias = _matrices(np.array([body.inertia.numbers() for body in bodies], dtype=np.float64))
         if not constant:  # the motions rotate about varying axes: the least moment is the lower bound
             least = np.linalg.eigvalsh(inertias[:, 3:, 3:])[:, 0]
@@ -69,8 +69,8 @@ def own_shares(model: Model) -> tuple[float, ...]:
             units = 1.0 / np.sqrt(np.where(terms > 0.0, terms, 1.0))
             shares = D * units[:, :, None] * units[:, None, :]
         shares[~np.isfinite(shares).all(axis=(1, 2))] = 0.0  # overflow: nothing is certain
-        found[members] = np.linalg.eigvalsh(shares)[:, 0]
-    return tuple(found.tolist())
+        bounds[members] = np.linalg.eigvalsh(shares)[:, 0]
+    return tuple(bounds.tolist())
 
 
 def _largest(model: Model) -> tuple[Array, Array]:

@@ -18,7 +18,7 @@ from linkwork.errors import ArgumentError, ModelError, UnknownNameError, shown, 
 from linkwork.joints import Fixed
 from linkwork.model.inertias import NO_INERTIA, NO_OFFSET, NOTHING, as_inertia
 from linkwork.model.merging import merged
-from linkwork.model.queries import WORLD, coordinates, mass_com_inertia, moved, slice_of
+from linkwork.model.queries import WORLD, coordinates, mass_com_inertia, placement_of, slice_of
 from linkwork.model.references import references, without_idle
 from linkwork.spatial import Transform, Vec3
 
@@ -66,7 +66,7 @@ def locked(model: Model, joints: Mapping[str, ArrayLike] | Collection[str], q: A
     for index, body in enumerate(model.bodies):
         if index in places:
             limits: Limits = type(body.limits).none(Fixed())
-            place = moved(body, places[index])
+            place = placement_of(body, places[index])
             body = replace(body, joint=Fixed(), placement=place, limits=limits, armature=(), actuated=None)
         bodies.append(body)
     frozen = {model.joint_names[index] for index in places}
@@ -158,15 +158,15 @@ def with_inertias(model: Model, inertias: Mapping[str, Mapping[str, Any] | Array
     if not isinstance(inertias, Mapping):
         return replaced(model, inertias, "inertias")
     bodies = list(model.bodies)
-    for name, given in inertias.items():
+    for name, new in inertias.items():
         index = model.body_index(name)
-        if isinstance(given, Mapping):
-            bodies[index] = _remade(bodies[index], given)
+        if isinstance(new, Mapping):
+            bodies[index] = _with_solid(bodies[index], new)
             continue
-        numbers = finite_array(f"inertia of body {name!r}", given)
+        numbers = finite_array(f"inertia of body {name!r}", new)
         if numbers.shape != (10,):
             raise ArgumentError(
-                f"inertia of body {name!r} must be a dict of {', '.join(_SOLID)}, or ten numbers, not {shown(given)}"
+                f"inertia of body {name!r} must be a dict of {', '.join(_SOLID)}, or ten numbers, not {shown(new)}"
             )
         parameters = model.inertial_parameters
         parameters[index] = numbers
@@ -198,9 +198,9 @@ def subtree(model: Model, body: str) -> Model:
     """
     root = model.body_index(body) + 1
     number, bodies = {0: 0}, []  # the new number of each body that is kept
-    for old, each in enumerate(model.bodies, 1):
-        if old == root or (each.parent and each.parent in number):
-            bodies.append(replace(each, parent=0 if old == root else number[each.parent]))
+    for old, one in enumerate(model.bodies, 1):
+        if old == root or (one.parent and one.parent in number):
+            bodies.append(replace(one, parent=0 if old == root else number[one.parent]))
             number[old] = len(bodies)
     frames = tuple(
         replace(frame, body=number[frame.body])
@@ -208,9 +208,9 @@ def subtree(model: Model, body: str) -> Model:
         if frame.name == WORLD or (frame.body and frame.body in number)
     )
     looks = tuple(replace(shape, body=number[shape.body]) for shape in model.geometry if number.get(shape.body))
-    named = {frame.name for frame in frames}
-    there = named - {WORLD} if model.bodies[root - 1].parent else named
-    rest = references(model, frames=there, joints={each.joint_name for each in bodies})
+    on_subtree = {frame.name for frame in frames}
+    there = on_subtree - {WORLD} if model.bodies[root - 1].parent else on_subtree
+    rest = references(model, frames=there, joints={one.joint_name for one in bodies})
     parts: dict[str, Any] = {"frames": frames, "geometry": looks, "base_inertia": NOTHING, **rest}
     return replace(model, name=body, bodies=tuple(bodies), **parts)
 
@@ -238,22 +238,24 @@ def renamed(model: Model, prefix: str = "", names: Mapping[str, str] | None = No
         ('left_double_pendulum', ('world', 'hand', 'left_body1', 'left_body2', 'left_joint1', 'left_joint2'))
     """
     text("prefix", prefix)
-    given = {} if names is None else names
-    if not isinstance(given, Mapping):
+    new_names = {} if names is None else names
+    if not isinstance(new_names, Mapping):
         raise ArgumentError(f"names must map old names to new ones, not {shown(names)}")
-    known = {*model.body_names, *model.joint_names, *model.frame_names} - {WORLD}
-    for old, new in given.items():
-        if not isinstance(old, str) or old not in known:
-            raise UnknownNameError("body, joint or frame", old, sorted(known), f"model {model.name!r}")
+    existing = {*model.body_names, *model.joint_names, *model.frame_names} - {WORLD}
+    for old, new in new_names.items():
+        if not isinstance(old, str) or old not in existing:
+            raise UnknownNameError("body, joint or frame", old, sorted(existing), f"model {model.name!r}")
         if text(f"the new name of {old!r}", new) == WORLD:
             raise ModelError(f"{old!r} cannot be named {WORLD!r}: the world alone is")
 
-    def called(old: str) -> str:
-        return old if old == WORLD else given.get(old, prefix + old)
+    def new_name(old: str) -> str:
+        return old if old == WORLD else new_names.get(old, prefix + old)
 
-    bodies = tuple(replace(body, name=called(body.name), joint_name=called(body.joint_name)) for body in model.bodies)
-    frames = tuple(replace(frame, name=called(frame.name)) for frame in model.frames)
-    rest = references(model, called=called, prefix=prefix)
+    bodies = tuple(
+        replace(body, name=new_name(body.name), joint_name=new_name(body.joint_name)) for body in model.bodies
+    )
+    frames = tuple(replace(frame, name=new_name(frame.name)) for frame in model.frames)
+    rest = references(model, new_name=new_name, prefix=prefix)
     return replace(model, name=prefix + model.name if name is None else name, bodies=bodies, frames=frames, **rest)
 
 
@@ -265,30 +267,30 @@ def _locked_at(model: Model, joints: Mapping[str, ArrayLike] | Collection[str], 
     if isinstance(joints, Mapping):
         if q is not None:
             raise ArgumentError("joints has the coordinates of the locked joints; q is for names alone")
-        given = {model.joint_index(name): _one_state(model, name, value) for name, value in joints.items()}
-        _warn_of_range(model, given)
+        locks = {model.joint_index(name): _one_state(model, name, value) for name, value in joints.items()}
+        _warn_of_range(model, locks)
     elif isinstance(joints, Collection) and not isinstance(joints, str | bytes) and getattr(joints, "ndim", 1) == 1:
         whole = model.configuration({}, q)
         if whole.ndim > 1:
             raise ArgumentError(f"q must be one configuration ({model.nq},), not {whole.shape}")
         indices = [model.joint_index(name) for name in joints]
-        given = {index: whole[slice_of(model, "q", index)].tolist() for index in indices}
+        locks = {index: whole[slice_of(model, "q", index)].tolist() for index in indices}
     else:
         raise ArgumentError(f'joints must be a dict, as in {{"joint1": 0.5}}, or a list of names, not {shown(joints)}')
     from linkwork.model.constraints import Coupling
 
-    ties = [each for each in model.constraints if isinstance(each, Coupling)]
+    ties = [one for one in model.constraints if isinstance(one, Coupling)]
     for _ in ties:  # couplings of couplings
         for tie in ties:
-            given |= _tied(model, tie, given)
+            locks |= _tied(model, tie, locks)
     for tie in ties:
-        _check_tied(model, tie, given)
-    return given
+        _check_tied(model, tie, locks)
+    return locks
 
 
-def _warn_of_range(model: Model, given: Mapping[int, list[float]]) -> None:
+def _warn_of_range(model: Model, locks: Mapping[int, list[float]]) -> None:
     """Warn of a joint that is locked outside its limits, mostly because of a wrong unit."""
-    for index, at in given.items():
+    for index, at in locks.items():
         body = model.bodies[index]
         low, high = body.limits.lower, body.limits.upper
         if len(at) == 1 and not low[0] <= at[0] <= high[0]:
@@ -296,27 +298,27 @@ def _warn_of_range(model: Model, given: Mapping[int, list[float]]) -> None:
             warn_caller(f"joint {body.joint_name!r} is locked at {where}")
 
 
-def _check_tied(model: Model, tie: Coupling, given: Mapping[int, list[float]]) -> None:
+def _check_tied(model: Model, tie: Coupling, locks: Mapping[int, list[float]]) -> None:
     """Raise an error for a coupling that locked joints contradict."""
     a, b = (model.joint_index(name) for name in tie.joint_names())
-    if a not in given or b not in given:
+    if a not in locks or b not in locks:
         return
-    (at,), (other,) = given[a], given[b]
-    wanted = tie.ratio * other + tie.offset
-    if abs(at - wanted) > _OFF * max(1.0, abs(wanted)):
+    (at,), (other,) = locks[a], locks[b]
+    follower = tie.ratio * other + tie.offset
+    if abs(at - follower) > _OFF * max(1.0, abs(follower)):
         raise ArgumentError(
             f"joint {tie.joint_a!r} cannot be locked at {at:g} with joint {tie.joint_b!r} at {other:g}: a coupling of "
-            f"the model has it at {wanted:g} then; lock one of the two, and the other follows"
+            f"the model has it at {follower:g} then; lock one of the two, and the other follows"
         )
 
 
-def _tied(model: Model, tie: Coupling, given: Mapping[int, list[float]]) -> dict[int, list[float]]:
+def _tied(model: Model, tie: Coupling, locks: Mapping[int, list[float]]) -> dict[int, list[float]]:
     """The joint that a coupling ties to a locked one, if it is not locked itself."""
     a, b = (model.joint_index(name) for name in tie.joint_names())
-    if b in given and a not in given:
-        return {a: [tie.ratio * given[b][0] + tie.offset]}
-    if a in given and b not in given and tie.ratio:
-        return {b: [(given[a][0] - tie.offset) / tie.ratio]}
+    if b in locks and a not in locks:
+        return {a: [tie.ratio * locks[b][0] + tie.offset]}
+    if a in locks and b not in locks and tie.ratio:
+        return {b: [(locks[a][0] - tie.offset) / tie.ratio]}
     return {}
 
 
@@ -332,8 +334,8 @@ def _place_of(model: Model, frame: str | Point) -> tuple[int, Transform]:
     from linkwork.model.model import Point
 
     if isinstance(frame, str):
-        found = model.frame(frame)
-        return found.body, found.placement
+        entry = model.frame(frame)
+        return entry.body, entry.placement
     if not isinstance(frame, Point):
         raise ArgumentError(f"frame must be a frame's name or an lw.Point, not {shown(frame)}")
     named, offset = model.frame(frame.frame), Vec3(*frame.offset)
@@ -341,11 +343,11 @@ def _place_of(model: Model, frame: str | Point) -> tuple[int, Transform]:
     return named.body, Transform(place.rotation, place.translation + place.rotation.apply(offset))
 
 
-def _remade(body: Body, given: Mapping[str, Any]) -> Body:
+def _with_solid(body: Body, changes: Mapping[str, Any]) -> Body:
     """A body with another mass, centre of mass or inertia about it."""
-    for key in given:
+    for key in changes:
         if key not in _SOLID:
             raise UnknownNameError("part of an inertia", key, _SOLID, f"body {body.name!r}")
     mass, com, about = mass_com_inertia(body.inertia)
-    parts = {"mass": mass, "com": com, "inertia": 0.5 * (about + np.transpose(about)), **given}
+    parts = {"mass": mass, "com": com, "inertia": 0.5 * (about + np.transpose(about)), **changes}
     return replace(body, inertia=as_inertia(f"body {body.name!r}", *(parts[key] for key in _SOLID)))

@@ -39,9 +39,9 @@ def check_inertia(where: str, mass: float, second: Sym3) -> None:
     moments = np.linalg.eigvalsh(np.array(second.full().numbers()).reshape(3, 3))
     slack = 1e-9 * max(abs(moments)) + 1e-300
     if moments[0] < -slack or moments[0] + moments[1] < moments[2] * (1 - 1e-6) - slack:
-        shown = ", ".join(f"{m:.4g}" for m in moments)
-        said = f"no body of mass {mass:g} has the principal moments {shown} kg m²"
-        warn_caller(f"inertia of {where}: {said}; used as it is")
+        numbers = ", ".join(f"{m:.4g}" for m in moments)
+        reason = f"no body of mass {mass:g} has the principal moments {numbers} kg m²"
+        warn_caller(f"inertia of {where}: {reason}; used as it is")
 
 
 def clearly_possible(second: Sym3) -> Any:

@@ -68,18 +68,18 @@ class Loops:
     @property
     def most_open(self) -> int:
         """The largest number of loops that are open at a joint."""
-        return max((len(each.crossings) for each in self.steps), default=0)
+        return max((len(step.crossings) for step in self.steps), default=0)
 
 
 def loops_of(parents: Sequence[int], holds: Sequence[tuple[int, int]]) -> Loops:
     """The steps of a tree for holds, each of a loop (numbered from 0) on a body. Holds on the world are ignored.
 
     Example:
-        >>> found = loops_of([0, 0, 1, 1], [(0, 2), (0, 3)])  # two fingers of a hand hold each other
-        >>> found.steps[2].closed_behind[0].body, found.most_open
+        >>> loops = loops_of([0, 0, 1, 1], [(0, 2), (0, 3)])  # two fingers of a hand hold each other
+        >>> loops.steps[2].closed_behind[0].body, loops.most_open
         (1, 1)
     """
-    return _Walk(parents, holds).found
+    return _Walk(parents, holds).loops
 
 
 class _Walk:
@@ -105,7 +105,7 @@ class _Walk:
                 self._attach(step, loop, parent)
             step.crossings = self._join(body, parent)
             step.closed_behind += self._closed(parent)
-        self.found = Loops(steps, len(self.places), len(self.strands))
+        self.loops = Loops(steps, len(self.places), len(self.strands))
 
     def _strand(self, loop: int, body: int) -> int:
         return self.strands.setdefault((loop, body), len(self.strands) + 1)
@@ -124,21 +124,21 @@ class _Walk:
             self._open_at(loop, body)
 
     def _join(self, body: int, parent: int) -> tuple[Crossing, ...]:
-        found = []
+        crossings = []
         for loop in [*self.open[body], *(m for m in self.open[parent] if m not in self.open[body])]:
             here = self._strand(loop, body) if loop in self.open[body] else 0
-            found.append(Crossing(loop, here, self._strand(loop, parent)))
+            crossings.append(Crossing(loop, here, self._strand(loop, parent)))
         for loop in self.open[body]:
             self.places[loop] -= 1
             self._open_at(loop, parent)
         self.open[body] = []
-        return tuple(found)
+        return tuple(crossings)
 
     def _closed(self, body: int) -> list[Closed]:
-        found = []
+        closings = []
         for loop in list(self.open[body]):
             if not self.waiting[loop] and self.places[loop] == 1:
-                found.append(Closed(loop, body, self._strand(loop, body), self._others(loop, body)))
+                closings.append(Closed(loop, body, self._strand(loop, body), self._others(loop, body)))
                 self.open[body].remove(loop)
                 self.places[loop] = 0
-        return found
+        return closings

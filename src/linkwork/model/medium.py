@@ -46,13 +46,13 @@ class Medium:
         object.__setattr__(self, "wind", tuple(several("wind", self.wind, 3)))
         if not isinstance(self.boxes, tuple):
             raise ArgumentError(f"boxes of a medium must be a tuple, not {shown(self.boxes)}")
-        object.__setattr__(self, "boxes", tuple(_box(each) for each in self.boxes))
+        object.__setattr__(self, "boxes", tuple(_box(box) for box in self.boxes))
 
 
-def _box(given: Any) -> tuple[str, Transform, tuple[float, float, float]]:
-    if not isinstance(given, tuple) or len(given) != 3:
-        raise ArgumentError(f"boxes of a medium must be tuples of a frame, a placement and sides, not {shown(given)}")
-    frame, place, sides = given
+def _box(value: Any) -> tuple[str, Transform, tuple[float, float, float]]:
+    if not isinstance(value, tuple) or len(value) != 3:
+        raise ArgumentError(f"boxes of a medium must be tuples of a frame, a placement and sides, not {shown(value)}")
+    frame, place, sides = value
     if not isinstance(frame, str):
         raise ArgumentError(f"the frame of a box in a medium must be a name, not {shown(frame)}")
     try:

@@ -6,14 +6,25 @@ the model, so that no other table keeps a model alive. All of it can be recomput
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, TypeVar
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 requested: ContextVar[str] = ContextVar("linkwork_requested", default="")
 """The form of code that is requested (``engine.mode.form``), which has a memo of its own; empty if none is."""
+
+
+@contextmanager
+def requesting(form: str) -> Iterator[None]:
+    """Code is requested in this form inside."""
+    token = requested.set(form)
+    try:
+        yield
+    finally:
+        requested.reset(token)
 
 
 class Memo:
@@ -39,14 +50,14 @@ class Memo:
         self.forms: dict[str, Memo] = {}
 
 
-def kept_with_model(find: Callable[[Any], Found]) -> Callable[[Any], Found]:
+def kept_with_model(find: Callable[[Any], Result]) -> Callable[[Any], Result]:
     """Decorator: a function of a model alone, whose result is computed once and kept in the model's memo."""
 
     @wraps(find)
-    def found(model: Any) -> Found:
-        derived: dict[Any, Found] = model._memo.derived
+    def memoised(model: Any) -> Result:
+        derived: dict[Any, Result] = model._memo.derived
         if find not in derived:
             derived[find] = find(model)
         return derived[find]
 
-    return found
+    return memoised

@@ -68,14 +68,14 @@ def merged(model: Model, which: Callable[[Body], bool]) -> Model:
         else:
             bodies.append(_changed(body, parent=parent, placement=place))
             carrier.append((len(bodies), here))
-    frames, moved = [], dict[tuple[int, int], Transform]()
+    frames, places = [], dict[tuple[int, int], Transform]()
     for frame in model.frames:
         index, place = carrier[frame.body]
         if place is not here:  # the frames of a body and of its joint coincide
             key = frame.body, id(frame.placement)
-            if key not in moved:
-                moved[key] = place * frame.placement
-        placement = frame.placement if place is here else moved[key]
+            if key not in places:
+                places[key] = place * frame.placement
+        placement = frame.placement if place is here else places[key]
         frames.append(_changed(frame, body=index, placement=placement))
     looks = carried(model.geometry, carrier)
     return replace(model, bodies=tuple(bodies), frames=tuple(frames), geometry=looks, base_inertia=base)

@@ -147,8 +147,8 @@ class Model:
         object.__setattr__(self, "contacts", as_contacts(self.contacts))
         if not isinstance(self.base_inertia, Inertia):
             raise ModelError(f"base_inertia of model {self.name!r} must be an inertia, not {shown(self.base_inertia)}")
-        listed = any(type(parts) is not tuple or parts for parts in (self.constraints, self.actuators))
-        if listed or self.contacts != Contacts():
+        with_lists = any(type(parts) is not tuple or parts for parts in (self.constraints, self.actuators))
+        if with_lists or self.contacts != Contacts():
             from linkwork.model.references import check_references
 
             check_references(self)
@@ -264,9 +264,9 @@ class Model:
     def _frame_index(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.frame_names)}
 
-    def _index(self, kind: str, name: str, index: dict[str, int], known: Sequence[str]) -> int:
+    def _index(self, kind: str, name: str, index: dict[str, int], names: Sequence[str]) -> int:
         if not isinstance(name, str) or name not in index:
-            raise UnknownNameError(kind, name, known, f"model {self.name!r}", queries.what_it_is(self, name))
+            raise UnknownNameError(kind, name, names, f"model {self.name!r}", queries.what_it_is(self, name))
         return index[name]
 
     def permutation(self, names: Sequence[str], of: str = "v") -> NDArray[np.intp]:

@@ -45,14 +45,14 @@ def with_inertial_parameters(model: Model, parameters: ArrayLike) -> Model:
 
 def replaced(model: Model, parameters: ArrayLike, name: str) -> Model:
     """The same, for an argument of this name."""
-    given = finite_array(name, parameters)
+    rows = finite_array(name, parameters)
     expected = (len(model.bodies), 10)
-    if given.shape != expected:
+    if rows.shape != expected:
         raise ArgumentError(
-            f"{name} must have shape {expected} for model {model.name!r}, ten for each body, not {given.shape}"
+            f"{name} must have shape {expected} for model {model.name!r}, ten for each body, not {rows.shape}"
         )
     bodies = []
-    for body, numbers in zip(model.bodies, given.tolist(), strict=True):
+    for body, numbers in zip(model.bodies, rows.tolist(), strict=True):
         m, x, y, z, xx, xy, yy, xz, yz, zz = numbers
         if m < 0.0 or (m == 0.0 and (x or y or z)):
             raise ModelError(

@@ -71,8 +71,8 @@ class PathWalks:
         return (self._nodes[body] for body in self._paths.bodies[start - 1 : stop - 1])
 
     def _stations(self, start: int, stop: int) -> Iterator[Station]:
-        found = self._paths.stations
-        return (Station(number, self._nodes[found[number - 1].body]) for number in range(start, stop))
+        stations = self._paths.stations
+        return (Station(number, self._nodes[stations[number - 1].body]) for number in range(start, stop))
 
     def _points(self, start: int, stop: int) -> Iterator[Any]:
         return (self._frames[index] for index in self._paths.points[start - 1 : stop - 1])

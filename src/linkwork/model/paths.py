@@ -54,22 +54,22 @@ class Paths:
 
 def paths_of(parents: Sequence[int], points: Sequence[int]) -> Paths:
     """The paths of points on bodies. O(bodies + points log points)."""
-    own = [0] * len(parents)  # number of points on each body
+    counts = [0] * len(parents)  # number of points on each body
     for body in points:
-        own[body] += 1
-    walk, branches = _walk(parents, own)
+        counts[body] += 1
+    walk, branches = _walk(parents, counts)
     position = {body: number for number, body in enumerate(walk, 1)}
     stop: dict[int, int] = {}  # end of the range behind each body, in the walk
     for body in reversed(walk):
         stop[body] = stop[branches[body][0]] if branches[body] else position[body] + 1
-    stations = [body for body in walk if own[body] or len(branches[body]) > 1]
-    fork, common, root = _above(parents, walk, branches, stations, own)
+    stations = [body for body in walk if counts[body] or len(branches[body]) > 1]
+    fork, common, root = _above(parents, walk, branches, stations, counts)
     order = sorted(filter(points.__getitem__, range(len(points))), key=lambda k: position[points[k]])
     stations_at, points_at = [position[body] for body in stations], [position[points[k]] for k in order]
 
     def station(body: int) -> Station:
-        first, end = position[body] + 1, stop[body] if own[body] else position[branches[body][0]]
-        after = end, stop[root[body]] if own[body] else end
+        first, end = position[body] + 1, stop[body] if counts[body] else position[branches[body][0]]
+        after = end, stop[root[body]] if counts[body] else end
         on = _stretch(points_at, first - 1, first)
         return Station(body, fork[body], (first, end), after, _stretch(stations_at, first, end), on)
 
@@ -81,9 +81,9 @@ def paths_of(parents: Sequence[int], points: Sequence[int]) -> Paths:
     return Paths(walk, [station(body) for body in stations], order, places)
 
 
-def _walk(parents: Sequence[int], own: Sequence[int]) -> tuple[list[int], list[list[int]]]:
+def _walk(parents: Sequence[int], counts: Sequence[int]) -> tuple[list[int], list[list[int]]]:
     """The bodies on the paths of points, depth first, and the branches of each, the last first."""
-    behind = list(own)
+    behind = list(counts)
     branches: list[list[int]] = [[] for _ in parents]
     for body in reversed(range(1, len(parents))):
         if behind[body]:
@@ -102,7 +102,7 @@ def _above(
     walk: list[int],
     branches: list[list[int]],
     stations: list[int],
-    own: Sequence[int],
+    counts: Sequence[int],
 ) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
     """For each body: the number of the station where a later branch leaves its path, the outermost body at which paths
     meet, and the path's first body.
@@ -113,7 +113,7 @@ def _above(
         above = parents[body]
         fork[body] = fork[above] if body == branches[above][0] else number.get(above, 0)
         root[body] = root[above] or body
-        common[body] = common[above] or (body if own[body] + len(branches[body]) > 1 else 0)
+        common[body] = common[above] or (body if counts[body] + len(branches[body]) > 1 else 0)
     return fork, common, root
 
 

@@ -104,7 +104,7 @@ def placements(xyz: Array, rpy: Array) -> list[Transform]:
 def rotations(rpy: Array) -> Mat3:
     """The rotations of many angles (n, 3): the same function over arrays; angles that are too large give NaN."""
     with np.errstate(all="ignore"):
-        return Mat3(*np.broadcast_arrays(*_turned(*rpy.T).numbers()))
+        return Mat3(*np.broadcast_arrays(*_of_rpy(*rpy.T).numbers()))
 
 
 def as_placement(where: str, value: Any) -> Transform:
@@ -149,10 +149,10 @@ def numbers_of(value: Any) -> Array:
 @lru_cache(maxsize=1024)
 def _rotation(rpy: bytes) -> Mat3:
     """The rotation of roll, pitch and yaw as bytes, so that a zero keeps its sign; robots have few distinct ones."""
-    return _turned(*unpack("3d", rpy))
+    return _of_rpy(*unpack("3d", rpy))
 
 
-def _turned(roll: Scalar, pitch: Scalar, yaw: Scalar) -> Mat3:
+def _of_rpy(roll: Scalar, pitch: Scalar, yaw: Scalar) -> Mat3:
     return Z.rotation(*_turn(yaw)) * (Y.rotation(*_turn(pitch)) * X.rotation(*_turn(roll)))
 
 

@@ -138,10 +138,10 @@ def configuration(model: Model, joints: Mapping[str, ArrayLike], q: ArrayLike | 
         shapes = ", ".join(str(part.shape) for _, part in parts)
         raise ArgumentError(f"leading axes do not go together: q has shape {whole.shape}, joints {shapes}") from None
     with memory_for("configurations", (*batch, model.nq)):
-        made: Array = np.array(np.broadcast_to(whole, (*batch, model.nq)))
+        result: Array = np.array(np.broadcast_to(whole, (*batch, model.nq)))
     for where, part in parts:
-        made[..., where] = part
-    return made
+        result[..., where] = part
+    return result
 
 
 def tree(model: Model, most: int = MOST_SHOWN) -> None:
@@ -178,9 +178,9 @@ def name_of(model: Model, number: int) -> str:
     return model.body_names[number - 1] if number else WORLD
 
 
-def unused(name: str, taken: Container[str]) -> str:
+def unused(name: str, names: Container[str]) -> str:
     """A name that is not taken: the name itself, or with underscores behind it."""
-    while name in taken:
+    while name in names:
         name += "_"
     return name
 
@@ -212,14 +212,14 @@ def coordinates(model: Model, name: str, value: Any) -> Array:
         place = as_placement(f"joint {name!r}", value)
         turn = quaternion_of(place.rotation)
         value = [*place.translation, *(part / math.hypot(*turn) for part in turn)]
-    given = array(f"coordinates of joint {name!r}", value)
-    if count == 1 and given.ndim == 0:
-        given = given[None]
-    if given.ndim == 0 or given.shape[-1] != count:
+    numbers = array(f"coordinates of joint {name!r}", value)
+    if count == 1 and numbers.ndim == 0:
+        numbers = numbers[None]
+    if numbers.ndim == 0 or numbers.shape[-1] != count:
         raise ArgumentError(f"joint {name!r} has {count} coordinate(s), not {shown(value)}")
-    if not np.isfinite(given).all():
+    if not np.isfinite(numbers).all():
         raise ArgumentError(f"coordinates of joint {name!r} must be finite, not {shown(value)}")
-    return given
+    return numbers
 
 
 def pose(model: Model, q: ArrayLike, at: str | Point) -> Transform:
@@ -236,12 +236,12 @@ def pose(model: Model, q: ArrayLike, at: str | Point) -> Transform:
     place = Transform.identity()
     for index in reversed(path):
         body = model.bodies[index]
-        place = place * moved(body, numbers[slice_of(model, "q", index)].tolist())
+        place = place * placement_of(body, numbers[slice_of(model, "q", index)].tolist())
     place = place * frame.placement
     return Transform(place.rotation, place.translation + place.rotation.apply(offset))
 
 
-def moved(body: Body, coordinates: list[float]) -> Transform:
+def placement_of(body: Body, coordinates: list[float]) -> Transform:
     """The placement of a body on its parent, for these joint coordinates."""
     try:
         place = body.placement * body.joint.transform(coordinates)

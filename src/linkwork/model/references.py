@@ -20,36 +20,36 @@ def references(
     model: Model,
     frames: Collection[str] | None = None,
     joints: Collection[str] | None = None,
-    called: Callable[[str], str] = str,
+    new_name: Callable[[str], str] = str,
     prefix: str = "",
 ) -> dict[str, Any]:
     """The fields of a model that refer only to these frames and joints, or to any, under their new names."""
     there = set(model.frame_names if frames is None else frames)
     moving = set(model.joint_names if joints is None else joints)
-    held = [
+    ties = [
         k
-        for k, each in enumerate(model.constraints)
-        if (each.joint_names() or there.issuperset(each.frame_names())) and moving.issuperset(each.joint_names())
+        for k, one in enumerate(model.constraints)
+        if (one.joint_names() or there.issuperset(one.frame_names())) and moving.issuperset(one.joint_names())
     ]
-    constraints = [model.constraints[k].renamed(called, called) for k in held]
+    constraints = [model.constraints[k].renamed(new_name, new_name) for k in ties]
     actuators = []
-    for each in model.actuators:
-        gears = tuple((called(joint), gear) for joint, gear in each.gears if joint in moving)
-        if gears or (each.frame is not None and each.frame in there):
-            frame = None if each.frame is None else called(each.frame)
-            actuators.append(replace(each, name=prefix + each.name, joints=gears, frame=frame))
-    contacts = left_contacts(model, there, moving, called, prefix, held)
+    for one in model.actuators:
+        gears = tuple((new_name(joint), gear) for joint, gear in one.gears if joint in moving)
+        if gears or (one.frame is not None and one.frame in there):
+            frame = None if one.frame is None else new_name(one.frame)
+            actuators.append(replace(one, name=prefix + one.name, joints=gears, frame=frame))
+    contacts = left_contacts(model, there, moving, new_name, prefix, ties)
     return {"constraints": tuple(constraints), "actuators": tuple(actuators), "contacts": contacts}
 
 
 def without_idle(model: Model) -> Model:
     """The model without constraints and contacts between two frames of one body, which no joint moves."""
-    held = [k for k, each in enumerate(model.constraints) if not _is_idle(model, each)]
-    touching = tuple(each for each in model.contacts if model.frame(each.frame).body != model.frame(each.on).body)
-    if len(held) == len(model.constraints) and len(touching) == len(model.contacts):
+    active = [k for k, one in enumerate(model.constraints) if not _is_idle(model, one)]
+    touching = tuple(one for one in model.contacts if model.frame(one.frame).body != model.frame(one.on).body)
+    if len(active) == len(model.constraints) and len(touching) == len(model.contacts):
         return model
-    contacts = left_contacts(model, model.frame_names, model.joint_names, held=held)
-    constraints = tuple(model.constraints[k] for k in held)
+    contacts = left_contacts(model, model.frame_names, model.joint_names, constraints=active)
+    constraints = tuple(model.constraints[k] for k in active)
     return replace(model, constraints=constraints, contacts=replace(contacts, each=touching))
 
 

@@ -17,12 +17,12 @@ def with_rotors(model: Model, rotors: Sequence[Any]) -> Model:
     """
     bodies = []
     for body, start in zip(model.bodies, model.v_start, strict=True):
-        own = tuple(rotors[start : start + body.joint.nv])
-        plain = all(isinstance(number, float) and number == 0.0 for number in own)
-        bodies.append(body if plain and not body.armature else replace(body, armature=own))
-    made = Model(model.name, tuple(bodies), model.frames, model.gravity)
-    made._memo.derived[own_shares.__wrapped__] = own_shares(model)  # type: ignore[attr-defined]
-    return made
+        numbers = tuple(rotors[start : start + body.joint.nv])
+        plain = all(isinstance(number, float) and number == 0.0 for number in numbers)
+        bodies.append(body if plain and not body.armature else replace(body, armature=numbers))
+    result = Model(model.name, tuple(bodies), model.frames, model.gravity)
+    result._memo.derived[own_shares.__wrapped__] = own_shares(model)  # type: ignore[attr-defined]
+    return result
 
 
 @kept_with_model

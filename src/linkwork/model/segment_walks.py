@@ -135,12 +135,12 @@ class SegmentWalks:
 
     @cached_property
     def _segments(self) -> tuple[list[Any], list[Segment], list[Segment]]:
-        found = cut(self._model)
-        if found is None:
+        division = cut(self._model)
+        if division is None:
             raise ModelError(f"model {self._model.name!r} is no chain that is long enough to be cut into segments")
-        starts = range(found.head + 1, found.chain + 1, found.length)
-        seams = [Seam(i) for i in range(found.count + 1)]
-        segments = [Segment(i, self._nodes[start : start + found.length], seams) for i, start in enumerate(starts)]
+        starts = range(division.head + 1, division.chain + 1, division.length)
+        seams = [Seam(i) for i in range(division.count + 1)]
+        segments = [Segment(i, self._nodes[start : start + division.length], seams) for i, start in enumerate(starts)]
         firsts = [(same.first + k * same.length, same.length) for same in limbs(self._model) for k in range(same.count)]
         beside = [Segment(i, self._nodes[first : first + length]) for i, (first, length) in enumerate(firsts)]
-        return self._nodes[1 : found.head + 1], segments, beside
+        return self._nodes[1 : division.head + 1], segments, beside

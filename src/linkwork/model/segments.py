@@ -110,22 +110,22 @@ def lined_up(model: Model) -> LinedUp | None:
 
 def _order(model: Model, path: Sequence[int]) -> list[int]:
     """The bodies of a path, then its side branches, those of the same topology side by side."""
-    found = _limbs(model, set(path))
+    branches = _limbs(model, set(path))
     shapes: dict[object, int] = {}
-    ranks = [shapes.setdefault(_shape(model, limb), len(shapes)) for limb in found]
-    in_order = sorted(range(len(found)), key=ranks.__getitem__)
-    return [*path, *(body for k in in_order for body in found[k])]
+    ranks = [shapes.setdefault(_shape(model, limb), len(shapes)) for limb in branches]
+    in_order = sorted(range(len(branches)), key=ranks.__getitem__)
+    return [*path, *(body for k in in_order for body in branches[k])]
 
 
 def _limbs(model: Model, path: set[int]) -> list[list[int]]:
     """The side branches of a path, each with its whole subtree, by the indices of their bodies in the model."""
-    found: dict[int, list[int]] = {}
+    limbs_by_root: dict[int, list[int]] = {}
     root: dict[int, int] = {}
     for k, body in enumerate(model.bodies):
         if k not in path:
             root[k] = k if not body.parent or body.parent - 1 in path else root[body.parent - 1]
-            found.setdefault(root[k], []).append(k)
-    return list(found.values())
+            limbs_by_root.setdefault(root[k], []).append(k)
+    return list(limbs_by_root.values())
 
 
 def _shape(model: Model, limb: Sequence[int]) -> tuple[object, ...]:
@@ -140,16 +140,16 @@ def _shape(model: Model, limb: Sequence[int]) -> tuple[object, ...]:
 def limbs(model: Model) -> tuple[Limbs, ...]:
     """The side branches of a mechanism whose bodies are lined up."""
     path = set(range(_chain_length(model)))
-    found: list[Limbs] = []
+    groups: list[Limbs] = []
     last: object = None
     for limb in _limbs(model, path):
         shape = _shape(model, limb)
         if shape == last:
-            found[-1] = replace(found[-1], count=found[-1].count + 1)
+            groups[-1] = replace(groups[-1], count=groups[-1].count + 1)
         else:
-            found.append(Limbs(limb[0] + 1, 1, len(limb)))
+            groups.append(Limbs(limb[0] + 1, 1, len(limb)))
         last = shape
-    return tuple(found)
+    return tuple(groups)
 
 
 def judged_limbs(model: Model) -> list[bool]:
@@ -168,8 +168,8 @@ def _chain_length(model: Model) -> int:
 def _kinds(model: Model, bodies: Iterable[int]) -> list[int]:
     """Numbers for the kinds of bodies, given by their indices."""
     numbers: dict[object, int] = {}
-    found = ((model.bodies[k].joint.kind(), bool(model.bodies[k].armature)) for k in bodies)
-    return [numbers.setdefault(kind, len(numbers)) for kind in found]
+    kinds = ((model.bodies[k].joint.kind(), bool(model.bodies[k].armature)) for k in bodies)
+    return [numbers.setdefault(kind, len(numbers)) for kind in kinds]
 
 
 def _regular_end(kinds: Sequence[int]) -> int:
@@ -194,10 +194,10 @@ def blended(model: Model) -> Model | None:
     select one of several types, so that segments can be SIMD lanes all the same. None if that is not needed, the chain
     is short, or it has too many types, a rotor, a joint without motion, or a user-defined joint.
     """
-    found = cut(model)
-    if found is None or found.uniform or found.chain < WORTH_BLENDING:
+    segments = cut(model)
+    if segments is None or segments.uniform or segments.chain < WORTH_BLENDING:
         return None
-    chain = model.bodies[: found.chain]
+    chain = model.bodies[: segments.chain]
     kinds = {body.joint.kind(): body.joint for body in reversed(chain)}
     if len(kinds) > _MOST_KINDS or any(body.armature or not is_built_in(body.joint) for body in chain):
         return None
@@ -206,12 +206,12 @@ def blended(model: Model) -> Model | None:
     order = list(kinds)
 
     def one_of(joint: Joint) -> OneOf:
-        own = order.index(joint.kind())
-        return OneOf(tuple(joint if k == own else kinds[kind] for k, kind in enumerate(order)), float(own))
+        which = order.index(joint.kind())
+        return OneOf(tuple(joint if k == which else kinds[kind] for k, kind in enumerate(order)), float(which))
 
     mixed = [one_of(body.joint) for body in chain]
     bodies = [replace(body, joint=joint, limits=Limits.none(joint)) for body, joint in zip(chain, mixed, strict=True)]
-    return Model(model.name, (*bodies, *model.bodies[found.chain :]), (), model.gravity)
+    return Model(model.name, (*bodies, *model.bodies[segments.chain :]), (), model.gravity)
 
 
 @kept_with_model
@@ -221,8 +221,8 @@ def cut(model: Model) -> Cut | None:
     while count * _LONGEST <= len(kinds):
         count *= 2
     starts = _starts(kinds)
-    found = [_cut_into(len(kinds), starts, more) for more in range(count, count + count // 2 + 1, FEWEST)]
-    return min((one for one in found if one), key=lambda one: one.head + _SEAM * one.count, default=None)
+    cuts = [_cut_into(len(kinds), starts, more) for more in range(count, count + count // 2 + 1, FEWEST)]
+    return min((one for one in cuts if one), key=lambda one: one.head + _SEAM * one.count, default=None)
 
 
 def cut_into(model: Model, count: int) -> Cut | None:
@@ -241,10 +241,10 @@ def _cut_into(bodies: int, starts: Sequence[int], count: int) -> Cut | None:
 
 def _starts(kinds: Sequence[int]) -> list[int]:
     """For each period, the index from which on the kinds repeat with it up to the end."""
-    found = []
+    starts = []
     for period in range(1, _LONGEST_PERIOD + 1):
         start = max(0, len(kinds) - period)
         while start and kinds[start - 1] == kinds[start - 1 + period]:
             start -= 1
-        found.append(start)
-    return found
+        starts.append(start)
+    return starts

@@ -39,15 +39,15 @@ def parts_of(parents: Sequence[int]) -> tuple[Part, ...]:
     children = [0] * (len(parents) + 1)
     for parent in parents:
         children[parent] += 1
-    found: list[Part] = []
+    parts: list[Part] = []
     places: dict[int, list[int]] = {}  # for each body, the parts that carry its next children
     for body, parent in enumerate(parents, 1):
         on = places[parent].pop(0) if parent else 0
         count = max(1, children[body] + 1 - (MOST_JOINTS - 1))
-        numbers = [len(found) + 1 + k for k in range(count)]
-        found += [Part(body, n - 1 if k else on, 1.0 / count, not k) for k, n in enumerate(numbers)]
+        numbers = [len(parts) + 1 + k for k in range(count)]
+        parts += [Part(body, n - 1 if k else on, 1.0 / count, not k) for k, n in enumerate(numbers)]
         places[body] = [*numbers, numbers[-1]]
-    return tuple(found)
+    return tuple(parts)
 
 
 @kept_with_model

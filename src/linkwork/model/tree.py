@@ -17,7 +17,7 @@ from linkwork.joints import Joint
 from linkwork.model.doubtful import doubtful_joints
 from linkwork.model.fields import Constant, Field
 from linkwork.model.junctions import common_ancestor, junctions_of
-from linkwork.model.loop_walks import LoopWalks, groups_of
+from linkwork.model.loop_walks import LoopWalks, groups_of, pairs_of
 from linkwork.model.model import Frame, Model
 from linkwork.model.part_walks import PartWalks
 from linkwork.model.path_walks import PathWalks
@@ -169,7 +169,7 @@ class Tree(SegmentWalks, PathWalks, LoopWalks, PartWalks, Walks):
         self._frames = [
             FrameNode(i, self._nodes[frame.body], as_scalars(frame.placement)) for i, frame in enumerate(frames)
         ]
-        self._held = groups_of(frames)
+        self._holds, self._ends = groups_of(frames), pairs_of(frames)
         self.gravity = Motion(as_scalars(Vec3(*model.gravity)), Vec3.zero())
         self._model = model
 
@@ -289,18 +289,18 @@ class Tree(SegmentWalks, PathWalks, LoopWalks, PartWalks, Walks):
 
     def junction_of(self, frame: FrameNode) -> Junction:
         """The first junction on a frame's path; its own body may be one."""
-        found, of_frames = self._junctions
-        return found[of_frames[frame.index]]
+        junctions, of_frames = self._junctions
+        return junctions[of_frames[frame.index]]
 
     @cached_property
     def _junctions(self) -> tuple[list[Junction], list[int]]:
         table, of_frames = junctions_of(self._parents(), [frame.body.index for frame in self._frames])
-        found: list[Junction] = []
+        junctions: list[Junction] = []
         for index, (body, following) in enumerate(table):
             junction = Junction()
-            found.append(junction)
-            junction.index, junction.body, junction.next = index, self._nodes[body], found[following]
-        return found, of_frames
+            junctions.append(junction)
+            junction.index, junction.body, junction.next = index, self._nodes[body], junctions[following]
+        return junctions, of_frames
 
     @cached_property
     def _children(self) -> list[list[Node]]:

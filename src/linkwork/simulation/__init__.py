@@ -12,10 +12,11 @@
     contact_steps               the integrator of steps with contacts
     penetrations                shapes that overlap at the start
     integrators, tangent        on the configuration manifold, and near one of its points
+    events, event_steps         constraints that come and go: what users write, checked; their part of a step
+    happened, event_record      what has happened, in one motion and in many
     step                        all of these: one step, as a value and a text
-    simulate, scene, run        one motion: its arguments; what its code depends on; its loop
-    machine, stages             the loop in machine code; around a Python function
-    record, watching            what is recorded, and who watches
+    simulate, run               one motion: its arguments; its loop, around Python functions
+    watching                    who watches
     trajectory, tables, files   the result, as tables and on disk
     blow_up, off_constraints    explanations: divergence; a start that violates constraints
     rollouts                    many motions

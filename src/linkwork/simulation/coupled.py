@@ -21,7 +21,7 @@ from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError
 from linkwork.model.constraints import Constraint, Coupling
 from linkwork.model.model import Model
-from linkwork.simulation.impulses import Matrix, State, among, searched
+from linkwork.simulation.impulses import Matrix, among, searched
 from linkwork.simulation.stops import Joint, resisting_joints
 from linkwork.spatial import Scalar, where_less
 
@@ -152,22 +152,20 @@ def _joints_of(model: Model) -> Iterator[tuple[str, int]]:
 
 
 def searched_together(
-    M: Any, joints: Sequence[Joint], together: Together | None, q: Any, end: Any, dt: Any, before: State | None = None
+    M: Any, joints: Sequence[Joint], together: Together | None, q: Any, end: Any, dt: Any
 ) -> tuple[Any, Any]:
     """``impulses.searched`` by a mass matrix (nv, nv) for joints that may be coupled: impulses (nv,) and velocities
-    (nv,); ``before`` has all joints. Each coupled joint takes its share of friction; the rest of the impulse acts on
-    the joint whose stop is reached.
+    (nv,). Each coupled joint takes its share of friction; the rest of the impulse acts on the joint whose stop is
+    reached.
     """
     if together is None:
         dofs = [joint.dof for joint in joints]
-        last = None if before is None else (before[0][dofs], before[1][dofs])
-        pushes, speeds = searched(Matrix(M, dofs), joints, q, end, dt, last)
+        pushes, speeds = searched(Matrix(M, dofs), joints, q, end, dt)
         return among(len(end), dofs, pushes), speeds
     leads, S = together.joints(joints), together.ratios
     own = [one.dof for one in leads]
-    last = None if before is None else ((S.T @ before[0])[own], before[1][together.leading][own])
     w = end[together.leading]
-    pushes, speeds = searched(Matrix(S.T @ M @ S, own), leads, q, w, dt, last)
+    pushes, speeds = searched(Matrix(S.T @ M @ S, own), leads, q, w, dt)
     return together.shares(joints, leads, pushes, dt), S @ speeds + (end - S @ w)
 
 

@@ -198,9 +198,7 @@ def impulses_of(places: Sequence[int], conditions: Conditions, z: Any) -> Any:
     return np.where(conditions.keeps > 0.5, -(LOCK * z[places]), conditions.push)
 
 
-def searched(
-    inertia: Inertia, joints: Sequence[Joint], q: Any, end: Any, dt: Any, before: State | None = None
-) -> tuple[Any, Any]:
+def searched(inertia: Inertia, joints: Sequence[Joint], q: Any, end: Any, dt: Any) -> tuple[Any, Any]:
     """The impulses of the joints (m,), and all velocities (n,), with the derivatives that they have while each joint
     stays in its state.
 
@@ -210,7 +208,6 @@ def searched(
         q: configuration at the step's beginning (nq,).
         end: velocities at the step's end without stops and friction (n,).
         dt: time step, s.
-        before: the impulses of the previous step, and the velocities at its end, if they are known.
     """
     places, at = list(inertia.places), q[[joint.coordinate for joint in joints]]
 
@@ -241,9 +238,6 @@ def searched(
 
     law, c = law_of(joints, at, dt), inertia.scales()[places]
     first = law.each(Bounds.guess, -(c * end[places]), c)
-    if before is not None:
-        again = law.each(Bounds.guess, before[0] - c * before[1], c)
-        first = np.where(before[0] * before[0] > 0.0, again, first)
     state = [first, np.zeros(len(places)), np.zeros(len(end)), np.zeros(2)]
     ends = repeat(round_of, state, [end, at, dt, *inertia.data()], most=MOST_ROUNDS, name=PROBLEM)
     if not is_traced(ends):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -139,11 +139,14 @@ def _by_name(law: CompiledFunction, name: str, given: Mapping[str, Any], own: li
     return [given[key] for key in own]
 
 
-def of_law(law: CompiledFunction | None, given: Parameters) -> list[Array]:
-    """The parameters of a law, each in its own shape, the same at all times."""
-    own = []
-    for called, rows, shape in parameters_of(law, "law", "parameters", given, 3).values():
+def check_constant(parameters: Mapping[str, tuple[str, Array, Shape]]) -> None:
+    """An error if those of a law in one motion are not finite, or not the same at all times."""
+    for called, rows, _ in parameters.values():
         if rows.shape[:-1] != (1,) or not np.isfinite(rows).all():
             raise ArgumentError(f"{called} must be finite numbers in its own shape, the same at all times")
-        own.append(rows.reshape(shape))
-    return own
+
+
+def with_parameters(law: CompiledFunction, parameters: Mapping[str, tuple[str, Array, Shape]]) -> Callable[..., Any]:
+    """A law with constant parameters, as a function of its first arguments."""
+    own = [rows.reshape(shape) for _, rows, shape in parameters.values()]
+    return lambda *first: law(*first, *own)

@@ -16,7 +16,6 @@ from linkwork.dynamics.call import call
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.late import LateFunction
 from linkwork.model.model import Model
-from linkwork.simulation.arguments import returned
 from linkwork.unsolved import strictly
 
 if TYPE_CHECKING:
@@ -27,11 +26,11 @@ if TYPE_CHECKING:
 
 # what most steps do not need
 constrained_dynamics = LateFunction("linkwork.dynamics.constrained:constrained_dynamics")
-coupled_motion = LateFunction("linkwork.dynamics.coupled_joints:coupled_motion")
-as_couplings = LateFunction("linkwork.dynamics.coupled_joints:as_couplings")
+constrained_state = LateFunction("linkwork.dynamics.constrained_state:ConstrainedState")
 held_by = LateFunction("linkwork.dynamics.held:held_by")
-Solver = LateFunction("linkwork.dynamics.constraint_solvers:TracedSolver")
-varied = LateFunction("linkwork.dynamics.varied:varied")
+motion = LateFunction("linkwork.dynamics.constrained:motion")
+OfActive = LateFunction("linkwork.dynamics.constraint_solvers:OfActive")
+as_couplings = LateFunction("linkwork.dynamics.coupled_joints:as_couplings")
 Armature = LateFunction("linkwork.simulation.resistance:Armature")
 in_python = LateFunction("linkwork.simulation.resistance:in_python")
 subroutine = LateFunction("linkwork.compiled.subroutine:subroutine")
@@ -43,14 +42,11 @@ Load = Callable[[float, Array, Array], ArrayLike]
 
 
 class Answer(NamedTuple):
-    """Accelerations (nv,), the driving forces (nv,), the wrenches of the constraints (k, 6), and the forces of friction
-    and stops (nv,), None if there are none.
-    """
+    """Accelerations (nv,), the driving forces (nv,), and the wrenches of the constraints (k, 6)."""
 
     a: Array
     tau: Array
     wrenches: Array
-    extra: Array | None = None
 
 
 class Forces(NamedTuple):
@@ -74,7 +70,9 @@ class Plant:
 
     Attributes:
         of: the step. dt: its length.
-        own: the varied parameters of the mechanism. source: (count, t, q, v) -> driving forces besides the parts.
+        own: the varied parameters of the mechanism.
+        grip: which constraints are active (k,), and where they hold (grips, 4, 4), if these are data; or nothing.
+        source: (count, t, q, v) -> driving forces besides the parts.
         count: the number of the step.
         tau: the last driving forces. acting: the last joint forces.
         extra: joint forces (nv,) of friction and stops in this step.
@@ -92,10 +90,11 @@ class Plant:
         *,
         source: Source | None = None,
         load: Load | Array | None = None,
-        method: str = "articulated_body",
         start: Any = None,
+        grip: Sequence[Any] = (),
     ) -> None:
-        self.of, self.dt, self.method, self.own = of, dt, method, list(own)
+        self.grip = list(grip)
+        self.of, self.dt, self.own = of, dt, list(own)
         self.source: Source = source or (lambda count, t, q, v: None)
         self.start, self.touching, self._load = start, of.touching, load
         self.use(parts)
@@ -147,60 +146,53 @@ class Plant:
         """Accelerations for given joint forces (..., nv), and the wrenches of the constraints."""
         f_ext = self._wrenches(t, q, v) if callable(self.load) else self.load
         dt = None if self.touching is None else self.dt
-        a, wrenches = self.accelerating(q, v, forces, rotors, f_ext, dt, *self.own)
+        a, wrenches = self.accelerating(q, v, forces, rotors, f_ext, dt, *self.own, *self.grip)
         return a, wrenches
 
-    def answer(self, t: Any, q: Any, v: Any, tau: Any, before: Any = None) -> Answer:
-        """``driven``, with the forces of friction and stops over the step that begins here; ``before`` are those of the
-        previous step, from which the search begins, or None.
-        """
+    def answer(self, t: Any, q: Any, v: Any, tau: Any) -> Answer:
+        """``driven``, with the forces of friction and stops over the step that begins here."""
         self.extra = None
         free, of, dt = self.driven(t, q, v, tau), self.of, self.dt
         if not of.joints:
             return free
         if not is_traced(q):
-            self.extra = in_python(partial(self._pushed, t, q, v), free.a, of.model, of.joints, q, v, dt, before)
-            return free if self.extra is None else self.driven(t, q, v, tau)._replace(extra=self.extra)
+            self.extra = in_python(partial(self._pushed, t, q, v), free.a, of.model, of.joints, q, v, dt)
+            return free if self.extra is None else self.driven(t, q, v, tau)
         rotors = self.acting.rotors
         own = Armature(partial(self._mechanism, None), None if rotors is None else numbers(rotors).tolist(), self.own)
         if of.in_loops:
-            a, wrenches, self.extra = self._in_loops(own, t, q, v, free, before)
-            return Answer(a, free.tau, wrenches, self.extra)
+            a, wrenches, self.extra = self._in_loops(own, t, q, v, free)
+            return Answer(a, free.tau, wrenches)
         end, rate = v + dt * free.a, 1.0 / dt
-        last = None if before is None else (before * dt, v)
-        speeds, impulses, added = with_stops(own, of.joints, of.together, q, end, dt, last)
+        speeds, impulses, added = with_stops(own, of.joints, of.together, q, end, dt)
         couplings, wrenches = as_couplings(of.model, of.constraints), free.wrenches
         if couplings is not None and couplings.couplings:
             wrenches = wrenches + (added * rate)[:, None] * couplings.wrenches
         self.extra = impulses * rate
-        return Answer(free.a + (speeds - end) * rate, free.tau, wrenches, self.extra)
+        return Answer(free.a + (speeds - end) * rate, free.tau, wrenches)
 
     def _pushed(self, t: float, q: Array, v: Array, extra: Array) -> Array:
         """Accelerations for rows of joint forces besides those that act."""
         return self.accelerations(t, q, v, self.acting.joints + extra, self.acting.rotors)[0]
 
-    def _in_loops(
-        self, armature: OwnArmature, t: Any, q: Any, v: Any, free: Answer, before: Any
-    ) -> tuple[Any, Any, Any]:
+    def _in_loops(self, armature: OwnArmature, t: Any, q: Any, v: Any, free: Answer) -> tuple[Any, Any, Any]:
         """Accelerations, wrenches, and forces of friction and stops, for joints that are part of loops."""
         of, count = self.of, len(armature.data)
 
         def moving(extra: Any, q: Any, v: Any, dt: Any, forces: Any, *more: Any) -> Sequence[Any]:
-            model, f_ext = armature.model(more[:count]), more[count] if len(more) > count else constant
-            return constrained_dynamics(
-                model, q, v, forces + extra, of.constraints, f_ext, of.stabilisation, of.proximal
-            )
+            data, grip, loads = more[:count], more[count:last], more[last:]
+            f_ext = loads[0] if loads else constant
+            return self._constrained(armature.model(data), q, v, forces + extra, f_ext, grip)
 
-        load = self._wrenches(t, q, v) if callable(self.load) else self.load
+        load, last = self._wrenches(t, q, v) if callable(self.load) else self.load, count + len(self.grip)
         constant = None if is_traced(load) else load
-        given = [self.acting.joints, *armature.data, *([load] if constant is None and load is not None else [])]
-        return with_stops_in_loops(moving, (free.a, free.wrenches), of.model, of.joints, q, v, self.dt, before, given)
+        loads = [load] if constant is None and load is not None else []
+        given = [self.acting.joints, *armature.data, *self.grip, *loads]
+        return with_stops_in_loops(moving, (free.a, free.wrenches), of.model, of.joints, q, v, self.dt, given)
 
     def _mechanism(self, rotors: Any, own: Sequence[Any]) -> Model:
         """The model with its varied parameters, and the armature that stands for drag."""
-        model = self.of.model
-        if own:
-            model = varied(model, **dict(zip(self.of.varied, own, strict=True)))
+        model = self.of.mechanism(own)
         if rotors is None:
             return model
         if is_traced(rotors):
@@ -210,25 +202,28 @@ class Plant:
     def _accelerations(
         self, q: Array, v: Array, forces: Array, rotors: Any, f_ext: Any, dt: Any, *own: Any
     ) -> Sequence[Array]:
-        of, model = self.of, self._mechanism(rotors, own)
+        of, count = self.of, len(self.own)
+        model, grip = self._mechanism(rotors, own[:count]), own[count:]
         if self.touching is not None:
             return self._touched(self.touching, model, q, v, forces, f_ext, dt)
         if not of.constraints:
-            return forward_dynamics(model, q, v, forces, f_ext, self.method), self.no_wrenches
-        if self.method == "composite_body":
-            return self._coupled(model, q, v, forces, f_ext)
-        with strictly():  # the next step is made from it
-            return constrained_dynamics(
-                model, q, v, forces, of.constraints, f_ext, of.stabilisation, of.proximal, self.method
-            )
+            return forward_dynamics(model, q, v, forces, f_ext, of.method), self.no_wrenches
+        return self._constrained(model, q, v, forces, f_ext, grip)
 
-    def _coupled(self, model: Model, q: Array, v: Array, forces: Array, f_ext: Any) -> tuple[Array, Array]:
-        """Accelerations of coupled joints over traced numbers, by composite bodies."""
-        held = held_by(model, self.of.constraints)
-        assert held.couplings is not None
-        settings = held.settings(self.of.stabilisation, self.of.proximal)
-        solver = Solver(held.name, self.of.proximal)
-        return coupled_motion(model, held.couplings, q, v, forces, f_ext, settings, solver, self.method)
+    def _constrained(
+        self, model: Model, q: Array, v: Array, forces: Array, f_ext: Any, grip: Sequence[Any]
+    ) -> Sequence[Array]:
+        """Accelerations with constraints, of which those are active that a grip says, and their wrenches."""
+        of = self.of
+        if not grip:
+            with strictly():  # the next step is made from it
+                return constrained_dynamics(
+                    model, q, v, forces, of.constraints, f_ext, of.stabilisation, of.proximal, of.method
+                )
+        held, (active, placements) = held_by(model, of.constraints), grip
+        solver = OfActive(held.name, of.proximal, active=active[held.of_rows])
+        settings = held.settings(of.stabilisation, of.proximal)
+        return motion(constrained_state(held, solver, placements, settings, q, v, forces, f_ext))
 
     def _touched(
         self, touching: Touching, model: Model, q: Array, v: Array, forces: Array, f_ext: Any, dt: Any
@@ -253,11 +248,7 @@ class Plant:
 
     def _wrenches(self, t: float, q: Array, v: Array) -> Array:
         assert callable(self.load)
-        if is_traced(q):
-            return self.load(t, q, v)  # type: ignore[return-value]
-        q.setflags(write=False)  # the simulation's own arrays: read-only for the user
-        v.setflags(write=False)
-        return returned(self.model, "f_ext(t, q, v)", "wrenches", self.load(t, q, v), (len(self.model.bodies), 6))
+        return self.load(t, q, v)  # type: ignore[return-value]
 
 
 @lru_cache(maxsize=100)

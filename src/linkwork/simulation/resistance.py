@@ -56,7 +56,7 @@ class Armature(NamedTuple):
 
 
 def with_stops(
-    armature: Armature, joints: Sequence[Joint], together: Together | None, q: Any, end: Any, dt: Any, before: Any
+    armature: Armature, joints: Sequence[Joint], together: Together | None, q: Any, end: Any, dt: Any
 ) -> tuple[Any, Any, Any]:
     """Velocities at the end of the step (nv,), the impulses of stops and friction (nv,), and those that couplings add
     (k,), for a tree with coupled joints. It is a subroutine, which is skipped for a tile of states in which no joint
@@ -69,22 +69,18 @@ def with_stops(
         q: configuration at the step's beginning (nq,).
         end: velocities at the step's end without stops and friction.
         dt: time step, s.
-        before: the impulses of the previous step, and the velocities at its end, if they are known.
     """
-    count = len(armature.data)
 
     def text(beyond: Any, end: Any, q: Any, dt: Any, *more: Any) -> list[Any]:
-        model, rotors = armature.of(more[:count])
-        last, added = more[count:] or None, np.zeros(0)
+        (model, rotors), added = armature.of(more), np.zeros(0)
         if looped(model):
             own = model.armature if rotors is None else array_of(list(rotors))
             inertia = Bodies(model, q, own, _moved_inertias(model), dofs)
-            known = None if last is None else (last[0][dofs], last[1][dofs])
-            pushes, speeds = searched(inertia, joints, q, end, dt, known)
+            pushes, speeds = searched(inertia, joints, q, end, dt)
             impulses = among(len(end), dofs, pushes)
         else:
-            M = mass_matrix(armature.model(more[:count]), q)
-            impulses, speeds = searched_together(M, joints, together, q, end, dt, last)
+            M = mass_matrix(armature.model(more), q)
+            impulses, speeds = searched_together(M, joints, together, q, end, dt)
             if together is not None:
                 added = coupling_impulses(M, speeds - end, impulses, together)
         some = np.sum(beyond) > 0.0
@@ -94,13 +90,13 @@ def with_stops(
     if together is not None:
         leads, own = together.joints(joints), end[together.leading]
     beyond = resisted(leads, own[[one.dof for one in leads]], q[[one.coordinate for one in leads]], dt)
-    speeds, impulses, added = _guarded(text, joints, len(leads))(beyond, end, q, dt, *armature.data, *(before or ()))
+    speeds, impulses, added = _guarded(text, joints, len(leads))(beyond, end, q, dt, *armature.data)
     return speeds, impulses, added
 
 
 def with_stops_in_loops(
     moving: Callable[..., Sequence[Any]], free: tuple[Any, Any], model: Model, joints: Sequence[Joint], q: Any, v: Any,
-    dt: Any, before: Any, given: Sequence[Any],
+    dt: Any, given: Sequence[Any],
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Accelerations, constraint wrenches, and the forces of stops and friction (nv,), of joints in loops, from the
     response of all joints to forces on those that may be stopped or rub.
@@ -113,41 +109,37 @@ def with_stops_in_loops(
         q: configuration at the step's beginning (nq,).
         v: velocity there (nv,).
         dt: time step, s.
-        before: the forces of the previous step (nv,), if they are known.
         given: the traced arrays that ``moving`` uses besides these.
     """
     dofs, at, nv = [joint.dof for joint in joints], [joint.coordinate for joint in joints], v.shape[0]
-    units, weights, last = np.eye(nv)[dofs], _weights(model, joints), [] if before is None else [before]
+    units, weights = np.eye(nv)[dofs], _weights(model, joints)
     once = subroutine(moving)
 
-    def text(beyond: Any, a: Any, wrenches: Any, q: Any, v: Any, dt: Any, *rest: Any) -> list[Any]:
-        last, those = rest[len(given) :], rest[: len(given)]
+    def text(beyond: Any, a: Any, wrenches: Any, q: Any, v: Any, dt: Any, *those: Any) -> list[Any]:
         response = np.stack([(once(unit, q, v, dt, *those)[0] - a)[dofs] for unit in units])
-        known = (dt * last[0][dofs], v[dofs]) if last else None
-        pushes, _ = searched(response_of(response, weights), joints, q, (v + dt * a)[dofs], dt, known)
+        pushes, _ = searched(response_of(response, weights), joints, q, (v + dt * a)[dofs], dt)
         extra, some = among(nv, dofs, pushes / dt), np.sum(beyond) > 0.0
         both = zip((*once(extra, q, v, dt, *those), extra), (a, wrenches, 0.0 * v), strict=True)
         return [np.where(some, x, y) for x, y in both]
 
     beyond = resisted(joints, (v + dt * free[0])[dofs], q[at], dt)
-    a, wrenches, extra = _guarded(text, joints, len(joints))(beyond, *free, q, v, dt, *given, *last)
+    a, wrenches, extra = _guarded(text, joints, len(joints))(beyond, *free, q, v, dt, *given)
     return a, wrenches, extra
 
 
 def in_python(
-    moving: Callable[..., Any], a: Any, model: Model, joints: Sequence[Joint], q: Any, v: Any, dt: float, before: Any
+    moving: Callable[..., Any], a: Any, model: Model, joints: Sequence[Joint], q: Any, v: Any, dt: float
 ) -> Any:
     """The forces of stops and friction (nv,) over plain arrays; None if nothing resists a joint. ``moving`` are the
-    accelerations for rows of extra joint forces, ``before`` the forces of the previous step, or None.
+    accelerations for rows of extra joint forces.
     """
     dofs, at, end = [joint.dof for joint in joints], [joint.coordinate for joint in joints], v + dt * a
     if not resisted(joints, end[dofs], q[at], dt).any():
         return None
     units = np.eye(v.size)[dofs]
     response = response_of((moving(units) - a)[:, dofs], _weights(model, joints))
-    known = None if before is None else (dt * before[dofs], v[dofs])
     with unsolved() as problems:
-        pushes, _ = searched(response, joints, q, end[dofs], dt, known)
+        pushes, _ = searched(response, joints, q, end[dofs], dt)
     if problems:
         raise SingularError(f"{problems[0]}; try a smaller dt")
     return among(v.size, dofs, pushes / dt)

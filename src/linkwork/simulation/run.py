@@ -1,175 +1,266 @@
-"""The loop of a simulation over its steps: in machine code where possible, otherwise in Python."""
+"""The loop of one motion over its steps: in machine code, with Python functions between the steps, or in Python.
+
+``Step.observed`` is what all of them repeat. Code does it once for each step where Python functions say driving forces
+or external wrenches, if these act for the whole step, and many times by itself where there are none. What code cannot
+do is done in Python: functions that are called in each evaluation of an integrator, the adaptive integrator, other
+methods, texts that are too long, and the step that has no finite result, which so raises the error that says why.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms import STEP_PARTS, STUDIES
+from linkwork.arguments import all_finite
 from linkwork.dynamics.arguments import Array
-from linkwork.errors import TracingError
+from linkwork.engine.plans import Plan, for_steps
+from linkwork.engine.plans.plan import Compiled
+from linkwork.engine.rollout import records, run_over_time, step_by_step
+from linkwork.errors import LinkworkError, SingularError, TracingError
+from linkwork.late import LateFunction
 from linkwork.progress import Bar
+from linkwork.simulation.arguments import allocated
 from linkwork.simulation.integrators import Integrator
-from linkwork.simulation.machine import Machine, machine_for, stages_for
-from linkwork.simulation.plant import Answer, Plant
-from linkwork.simulation.record import Record
-from linkwork.simulation.scene import Scene
-from linkwork.simulation.stages import Asking
-from linkwork.simulation.torques import Hold, TorqueFunction
+from linkwork.simulation.plant import Plant
+from linkwork.simulation.rollouts.jobs import Job
+from linkwork.simulation.rollouts.steps import observations_of, points_of, state_of
+from linkwork.simulation.torques import Hold, Told
+from linkwork.simulation.trajectory import Trajectory
 from linkwork.simulation.watching import ViewerLoads
 
+event_record = LateFunction("linkwork.simulation.event_record:event_record")
+reason_of = LateFunction("linkwork.simulation.rollouts.divergence:reason_of")
+
+Arrays = Sequence[Array]
+_SPAN = 0.05
+"""Seconds of work after which control returns to Python, for the progress bar."""
 _AT_ONCE = 32
-"""Steps of compiled code that calls a Python function, between two checks for signals."""
+"""Steps between two of its updates where Python has control in each."""
+
+
+class Functions(NamedTuple):
+    """Functions that are called from Python: the torque every ``hold`` steps, or in each evaluation of the
+    accelerations if that is 0; external wrenches in each evaluation; and who watches.
+    """
+
+    torque: Told | None
+    hold: int
+    load: Told | None
+    watched: ViewerLoads | None
 
 
 class Run:
-    """A plant, an integrator, and the record of the run.
+    """A motion, and its recorded states.
 
     Attributes:
-        t: the time (s) reached.
+        k: the number of the step reached.
         v: the velocity there.
         interrupted: whether the run ended early.
     """
 
     def __init__(
-        self,
-        plant: Plant,
-        parts: Mapping[str, Array],
-        integrator: Integrator,
-        states: Record,
-        steps: int,
-        every: int,
-        dt: float,
-        bar: Bar | None,
-        watched: ViewerLoads | None = None,
-    ) -> None:
-        self.plant, self.integrator, self.states = plant, integrator, states
-        self.parts, self.varying = parts, any(len(rows) > 1 for rows in parts.values())
-        self.steps, self.every, self.dt, self.bar, self.watched = steps, every, dt, bar, watched
-        self.t, self.v, self.interrupted = 0.0, np.zeros(0), False
-        self._use(0)
-        self.machine: Machine | None = None
-        self.asking: Asking | None = None
-        """Compiled steps whose driving forces a Python function computes; None if code cannot do them."""
-
-    def _use(self, k: int) -> None:
-        """The parts of step k act from now on."""
-        self.plant.use({name: rows[min(k, len(rows) - 1)] for name, rows in self.parts.items()})
-
-    def prepare(self, scene: Scene, rows: Mapping[str, Array], q: Array, v: Array) -> None:
-        """Find compiled code for the steps, whose arguments besides dt are in ``rows``, (steps or 1, numbers); where
-        there is none, or it does not pay off, they are done in Python.
+        self, job: Job, plant: Plant, integrator: Integrator, functions: Functions, bar: Bar | None,
+        kept: tuple[int, bool],
+    ) -> None:  # fmt: skip
+        """``plant`` and ``integrator`` do steps in Python. Of the states that the job records the trajectory has one in
+        so many, and wrenches or not: these are ``kept``.
         """
+        told = (("torque", functions.torque), ("load", functions.load))
+        step = replace(job.step, told=tuple(name for name, function in told if function is not None))
+        said, model = {name: np.zeros((1, 1, prod(shape))) for name, shape in step.told_shapes.items()}, job.model
+        self.job = replace(job, step=step, parts=job.parts | said, shapes=job.shapes | step.told_shapes)
+        self.plant, self.integrator, self.functions = plant, integrator, functions
+        self.bar, self.kept, self.dt = bar, kept, float(job.parts["dt"][0, 0, 0])
+        rows = records(job.steps, job.every)
+        shapes = [(rows, *size) for size in ((model.nq,), (model.nv,), *observations_of(job.step))]
+        self.arrays = allocated(f"{rows:,} states of {model.name!r}", shapes, job.every)
+        self.into = [array.reshape(1, rows, -1) for array in self.arrays]
+        if job.step.events is not None:
+            self.into[2:2] = job.buffers()[2:-1]
+        self.k, self.v, self.count, self.interrupted = 0, job.v[0], 0, False
+
+    @property
+    def t(self) -> float:
+        """The time (s) reached."""
+        return self.k * self.dt
+
+    def trajectory(self) -> Trajectory:
+        """The states so far."""
+        n, job, (every, wrenches) = self.count, self.job, self.kept
+        t, which = np.minimum(np.arange(n) * job.every, job.steps) * self.dt, np.arange(0, n, every)
+        if n > job.steps and which[-1] < n - 1:
+            which = np.append(which, n - 1)
+        whole = len(which) == len(self.arrays[0])
+        q, v, a, tau, forces = (array if whole else array[which] for array in self.arrays)
+        forces = forces if wrenches else np.zeros((len(forces), 0, 6))
+        happened = ()
+        if job.step.events is not None:
+            happened = event_record(job.step, self.into[2][:, :n], ()).happened((), t)
+        return Trajectory(job.model, t[which], q, v, a, tau, forces, self.interrupted, happened)
+
+    def go(self) -> None:
+        """Do all steps."""
+        plan, functions = self._plan(), self.functions
+        if plan is None:
+            self._in_python(*(array[0].copy() for array in (self.job.q, self.job.v)))
+        elif functions.torque is None and functions.load is None:
+            self._repeat(plan)
+        else:
+            self._drive(plan)
+
+    def _plan(self) -> Plan | None:
+        """The plan of the step; None if only Python can do it, or explain why it cannot be done."""
+        if self.job.step.method in STUDIES or self.job.step.integrator == "adaptive":
+            return None
         try:
-            self._prepare(scene, rows, q, v)
-        except (TracingError, ZeroDivisionError, OverflowError):  # a constant of the model: the Python step explains it
-            self.machine = self.asking = None
+            plan = self.job.step_plan
+            if not isinstance(plan, Compiled):
+                return plan if self.job.step.events is not None or self.job.engine == "interpreted" else None
+            plan = for_steps(plan, self.job.steps)
+            if isinstance(plan, Compiled):
+                plan.code(1)
+            return plan
+        except (TracingError, ZeroDivisionError, OverflowError):  # a constant of the model
+            return None
 
-    def _prepare(self, scene: Scene, rows: Mapping[str, Array], q: Array, v: Array) -> None:
-        if scene.driven != "given":
-            self.machine = machine_for(scene, self.dt, self.steps, rows)
-            return
-        stages = None if scene.over_time else stages_for(scene, self.steps)
-        if stages is None:
-            return
-        source, rows = self.plant.source, {"dt": np.array(self.dt), **rows}
-        fixed = [np.array(rows[name], order="C").reshape(shape) for name, shape in scene.given.items()]
-        if isinstance(source, TorqueFunction):
-            self.asking = stages.asking(source.ask, source.checked, fixed, q, v, self.states)
-            return
+    def _ends(self, k: int) -> bool:
+        """Whether all of the last state is known, if it is state k; the state after it need not exist."""
+        return k == self.job.steps and all(all_finite(array[0, -1]) for array in self.into)
 
-        def held(t: float, q: Array, v: Array) -> Any:
-            assert self.asking is not None
-            return source(self.asking.step, t, q, v)
+    def _is_recorded(self, k: int) -> bool:
+        return k % self.job.every == 0 or k == self.job.steps
 
-        self.asking = stages.asking(held, np.asarray, fixed, q, v, self.states)
-
-    def go(self, q: Array, v: Array) -> None:
-        """Do all steps, beginning in a state."""
-        if self.asking is not None:
-            self._go_asking(self.asking, q, v)
-            return
-        k, steps = 0, self.steps
-        while True:
-            self.t, self.v = k * self.dt, v
-            answer = self._answer(k, q, v)
-            self._keep(k, q, v, answer)
-            if k < steps and self.machine is not None:
-                k, q, v, answer = self._in_code(self.machine, k, q, v, answer)
-            if k == steps:
-                return
-            q, v = self._stepped(q, v, answer)
-            self._tell(k)
-            k += 1
-
-    def _keep(self, k: int, q: Array, v: Array, answer: Answer) -> None:
-        """Record and show a state."""
-        if k % self.every == 0 or k == self.steps:
-            self.states.add(self.t, q, v, *answer[:3])
-        if self.watched is not None:
-            self.watched.see(self.t, q, v, answer)
-
-    def _tell(self, k: int) -> None:
-        if self.bar is not None:
-            self.bar(k)
-
-    def _in_code(
-        self, machine: Machine, k: int, q: Array, v: Array, answer: Answer
-    ) -> tuple[int, Array, Array, Answer]:
-        """The state that code reaches from step k, and its answer."""
-        plant, source = self.plant, self.plant.source
-        said = source.tau if isinstance(source, Hold) else None
-        k, q, v, answer, said = machine.go_on(
-            k, self.every, q, v, answer._replace(extra=plant.extra), said, self.states
-        )
-        if isinstance(source, Hold) and said is not None:
-            source.tau = said
-        self.t, self.v, plant.count, plant.tau, plant.extra = k * self.dt, v, k, *answer[1::2]
-        self._tell(k)
-        return k, q, v, answer
-
-    def _go_asking(self, asking: Asking, q: Array, v: Array) -> None:
-        """Do all steps, beginning in a state, with driving forces from a Python function: in compiled code, and in
-        Python where that cannot. There is no viewer here, as a viewer's load is a Python function.
-        """
-        plant = self.plant
-        asking.at(0, q, v, plant.tau)
-        while True:
-            until = min(asking.step + _AT_ONCE, self.steps)
-            try:
-                asking.go_on(until)
-            finally:
-                k, q, v, begun = asking.step, asking.q, asking.v, asking.begun
-                self.t, self.v, plant.count, plant.tau = k * self.dt, v, k, asking.last
-            if begun is not None:
-                answer = self._begun(asking.happening(begun))
+    def _repeat(self, plan: Plan) -> None:
+        """Many steps at a time."""
+        job, span = self.job, 1 << 10
+        state, longest, k = job.begin(self.into), max(1, int(_SPAN / plan.task.seconds)), 0
+        while k <= job.steps:
+            before, some = [array.copy() for array in state], min(span, longest, job.steps + 1 - k)
+            self.k, self.v = k, before[1][0]
+            inputs = [array if array.shape[1] == 1 else array[:, k : k + some] for array in job.inputs]
+            status = run_over_time(plan, state, inputs, self.into, some, job.every, 1, k, job.steps)
+            if not status or self._ends(k):
+                k, span = k + some, 2 * span
+                self.count = (k - 1) // job.every + 1 + (k > job.steps and job.steps % job.every > 0)
+                if self.bar is not None:
+                    self.bar(k)
+            elif some > 1:
+                span = some // 2
+                state = before
             else:
-                answer = self._answer(k, q, v, asking.said)
-                if k % self.every == 0 or k == self.steps:
-                    self.states.add(self.t, q, v, *answer[:3])
-            if k == self.steps:
-                return
-            self._tell(k)
-            if begun is None or k < until:
-                asking.at(k + 1, *self._stepped(q, v, answer), plant.tau)
+                self._check(before)
+                return self._in_python(before[0][0], before[1][0])
 
-    def _stepped(self, q: Array, v: Array, answer: Answer) -> tuple[Array, Array]:
-        """The state after a step in Python."""
-        q, v = self.integrator(self.plant, self.t, q, v, answer.a, self.dt)
-        return self.plant.of.within(q), v
+    def _drive(self, plan: Plan) -> None:
+        """Step by step, with what Python functions say in each evaluation."""
+        job, watched, say, bar = self.job, self.functions.watched, self._saying(), self.bar
+        dt, every = self.dt, job.every
+        state, seen = job.begin(self.into), [each.view() for each in self.arrays[:2]]
+        for array in seen:
+            array.setflags(write=False)
+        step, later = step_by_step(plan, state, job.inputs, self.into, every, job.steps), self._later(state, say)
+        for k in range(job.steps + 1):
+            q, v = (seen[0][k], seen[1][k]) if every == 1 else map(_read_only, (state[0][0], state[1][0]))
+            self.k, self.v = k, v
+            said = say(0, k, k * dt, q, v)
+            before = [array.copy() for array in state] if job.step.events is not None else []
+            if (later is not None and k < job.steps and not later(k)) or (step(k) and not self._ends(k)):
+                self._check(before)
+                return self._in_python(q, v, said)
+            self.count = k // every + 1
+            if watched is not None:
+                watched.see(self.t, q, v, *(array[k] for array in self.arrays[2:]))
+            if bar is not None and k % _AT_ONCE == 0:
+                bar(k)
+        self.count = len(self.arrays[0])
 
-    def _begun(self, happening: tuple[Array, ...]) -> Answer:
-        """Accelerations, driving forces and wrenches at the beginning of a step that compiled code has begun."""
-        plant = self.plant
-        a, plant.tau, *rest = happening
-        plant.extra = rest.pop() if plant.of.joints else None
-        return Answer(a, plant.tau, rest[0] if rest else plant.no_wrenches)
+    def _saying(self) -> Callable[[int, int, float, Array, Array], Array | None]:
+        """A function of the number of an evaluation, of the step, of time and of a state whose arrays are read-only,
+        which puts what functions say there where code reads it; it returns the driving forces of the torque function.
+        """
+        (torque, hold, load, _), job = self.functions, self.job
+        told = {name: job.parts[name][0, 0].reshape(shape) for name, shape in job.step.told_shapes.items()}
+        tau, forces = (told.get(name, np.zeros((1, 0))) for name in ("told_torque", "told_load"))
+        ask, source = (None if torque is None else torque.ask), Hold(torque, hold)
+        if torque is not None:
+            self.plant.tau = tau[0]
 
-    def _answer(self, k: int, q: Array, v: Array, said: Array | None = None) -> Answer:
-        """Accelerations, driving forces and wrenches at step k; ``said`` are the driving forces, if already known."""
-        plant, t = self.plant, self.t
-        plant.count = k
-        if self.varying:
-            self._use(k)
-        return plant.answer(t, q, v, plant.source(k, t, q, v) if said is None else said, plant.extra)
+        def say(n: int, k: int, t: float, q: Array, v: Array) -> Array | None:
+            if load is not None:
+                forces[n:] = load(t, q, v)
+            if ask is None:
+                return None
+            said = source(k, t, q, v) if hold else ask(t, q, v)
+            tau[n:] = said  # in later evaluations, too, until that is known
+            return said
+
+        return say
+
+    def _later(self, state: Arrays, say: Callable[..., object]) -> Callable[[int], bool] | None:
+        """A function that has all said about the later evaluations of a step, each in the state that follows from what
+        was said before, and returns whether it could; None if the first evaluation says it all.
+        """
+        (torque, hold, load, _), job = self.functions, self.job
+        if not job.step.several or (load is None and (torque is None or hold)):
+            return None
+        shapes = state_of(job.step) | job.all_shapes
+        rows = [array[0] for array in state] + [array[0, 0] for array in job.inputs]
+        values = [array.reshape(shape) for array, shape in zip(rows, shapes.values(), strict=True)]
+        points = points_of(job.step, shapes)
+
+        def later(k: int) -> bool:
+            for n, part in enumerate((0.5, 0.5, 1.0), 1):
+                try:
+                    found = points.quick(None, *values) or points.attempt(values)[0]
+                    say(n, k, k * self.dt + part * self.dt, *map(_read_only, found[2 * n - 2 : 2 * n]))
+                except LinkworkError:  # Python says it again, in a state that is recorded
+                    return False
+            return True
+
+        return later
+
+    def _in_python(self, q: Array, v: Array, said: Array | None = None) -> None:
+        """From a state on in Python, where ``said`` are the driving forces of the function, if it has been called."""
+        job, plant, names = self.job, self.plant, [name for name in STEP_PARTS if name in self.job.parts]
+        if said is not None and isinstance(plant.source, Hold):
+            plant.source.keep(self.k, said)
+        for k in range(self.k, job.steps + 1):
+            self.k, self.v, plant.count = k, v, k
+            if self.bar is not None and k % _AT_ONCE == 0:
+                self.bar(k)
+            plant.use({name: self._part(name, k) for name in names})
+            answer = plant.answer(self.t, q, v, plant.source(k, self.t, q, v) if said is None else said)
+            said = None
+            if self._is_recorded(k):
+                for array, numbers in zip(self.arrays, (q, v, *answer), strict=True):
+                    array[self.count] = numbers
+                self.count += 1
+            if self.functions.watched is not None:
+                self.functions.watched.see(self.t, q, v, *answer)
+            if k < job.steps:
+                q, v = self.integrator(plant, self.t, q, v, answer.a, self.dt)
+                q = job.step.within(q)
+
+    def _check(self, state: Arrays) -> None:
+        """An error for the step that is reached if it has events, which only code and its interpreter do."""
+        if self.job.step.events is not None:
+            alone = replace(self.job.later(self.k, state, 1, 1), observed=False)
+            raise SingularError(reason_of(alone))
+
+    def _part(self, name: str, k: int) -> Array:
+        """A part of step k."""
+        rows = self.job.parts[name][0]
+        row = rows[min(k, len(rows) - 1)]
+        return row.reshape(-1, 6) if name == "f_ext" else row
+
+
+def _read_only(array: Array) -> Array:
+    """A copy that cannot be written."""
+    copy = array.copy()
+    copy.setflags(write=False)
+    return copy

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import NoneType
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import choice, integer, old_name, positive, switch
+from linkwork.arguments import integer, old_name, positive, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.call import stepping
-from linkwork.dynamics.constrained import METHODS
-from linkwork.dynamics.dynamics import FORWARD_METHODS
+from linkwork.engine.mode import current_form
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
 from linkwork.late import LateFunction
 from linkwork.model.constraints import Constraint
@@ -31,18 +30,19 @@ from linkwork.simulation.arguments import (
 )
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.coupled import check_within_limits
+from linkwork.simulation.events import Event
 from linkwork.simulation.integrators import Adaptive, check_integrator, integrator_of
-from linkwork.simulation.laws import Parameters, as_law, of_law, parameters_of
-from linkwork.simulation.parts import of_one_motion, step_parts
-from linkwork.simulation.record import Record
-from linkwork.simulation.run import Run
-from linkwork.simulation.scene import Scene
+from linkwork.simulation.laws import Parameters, as_law, check_constant, parameters_of, with_parameters
+from linkwork.simulation.parts import driving_parts, of_one_motion
+from linkwork.simulation.rollouts.jobs import Job
+from linkwork.simulation.run import Functions, Run
 from linkwork.simulation.step import Step
-from linkwork.simulation.step_arguments import step_of
-from linkwork.simulation.torques import Controller, Torque, driven_by, source_of
+from linkwork.simulation.step_arguments import options_of, with_events
+from linkwork.simulation.torques import Controller, Hold, Torque, load_of, torque_of
 from linkwork.simulation.trajectory import Trajectory
 from linkwork.simulation.watching import ViewerClosed, ViewerLoads, as_viewer
 
+check_events = LateFunction("linkwork.simulation.events:check_events")
 warn_of_depth = LateFunction("linkwork.simulation.penetrations:warn_of_depth")
 warn_of_errors = LateFunction("linkwork.simulation.off_constraints:warn_of_errors")
 
@@ -82,15 +82,16 @@ def simulate(
     solver: str = "DOP853",
     rtol: float = 1e-8,
     atol: float = 1e-10,
+    events: Sequence[Event] | Event | None = None,
     progress: bool | None = None,
     viewer: Any = None,
 ) -> Trajectory:
     """Simulate the motion of a mechanism over time.
 
-    A simulation that is long enough (for an arm, some thousands of steps; with friction or stops 20 steps for each
-    body, 200 in loops), or has been run often enough, runs in machine code: many steps per call, or one step per call
-    if a Python function computes the torque. Large mechanisms, external wrenches from a Python function, the adaptive
-    integrator and methods other than "articulated_body" are stepped in Python.
+    It is a ``lw.rollout`` of one trajectory, with the same numbers to the last bit, that also records accelerations and
+    forces. It runs in machine code: many steps per call, or one step per call if Python functions compute torques or
+    external wrenches. The adaptive integrator, Runge-Kutta around Python functions that are not held, and methods for
+    study are stepped in Python.
 
     Args:
         model: the mechanism.
@@ -144,6 +145,9 @@ def simulate(
         solver: for "adaptive": "RK23", "RK45", "DOP853", "Radau", "BDF" or "LSODA" of scipy.
         rtol: for "adaptive": relative tolerance of a step.
         atol: for "adaptive": absolute tolerance of a step.
+        events: ``lw.Event`` objects: constraints that attach or detach at a time, where a function of the state changes
+            its sign, or under too large a force. They take the default method and no contacts; Runge-Kutta beside them
+            takes forces that are held or compiled.
         progress: show a progress bar on stderr. By default it is shown in a terminal or a notebook, if the run takes
             more than a second; ``LINKWORK_PROGRESS=0`` in the environment turns this default off.
         viewer: a view, as from ``lw.show(model)``, that shows the motion and its forces in real time while it is
@@ -169,59 +173,59 @@ def simulate(
         >>> bool(abs(held.q - 1.0).max() < 1e-12)
         True
     """
+    given = locals()  # all arguments by name
     check_model(model)
     check_not_traced("lw.simulate", q, v, tau)
-    tau, torque = _driving(tau, torque)
-    here, speed = one_state(model, "q", "configuration", q), one_state(model, "v", "velocity", v)
-    length, steps = time_steps(duration, dt)
-    every, held = min(integer("record", record, 1), steps), 0 if hold is None else integer("hold", hold, 1)
-    check_integrator(integrator, solver)
-    tolerances = positive("rtol", rtol), positive("atol", atol)
-    forces_wanted, load = switch("contact_forces", contact_forces), _load_of(model, f_ext)
-    step, friction = step_of(
-        model, length, integrator=integrator, friction_law=friction_law, friction=friction,
-        torque=torque if isinstance(torque, CompiledFunction) else None,
-        constraints=constraints, stabilisation=stabilisation, proximal=proximal, joint_limits=joint_limits,
-        contacts=contacts, load=load, contact_forces=forces_wanted or viewer is not None,
-    )  # fmt: skip
-    _check_method(step, method, constraints is None)
-    _warn_of_start(step, here)
-    parts = step_parts(
-        model, effort_limits, torque is not None, tau=tau, q_target=q_target, kp=kp, v_target=v_target, kd=kd,
-        damping=damping, friction=friction, springs=switch("springs", springs),
-        f_ext=None if callable(f_ext) else f_ext,
-    )  # fmt: skip
-    parts = of_one_motion(model, parts, steps)
-    own = of_law(step.law, parameters)
-    watched = None if viewer is None else _watched(viewer, load, parts, length)
-    load = watched or load
-    source = source_of(model, torque if step.law is None else _bound(step.law, own), held)
-    plant = step.plant(length, {}, source=source, load=load, method=method)
-    scene = _scene(step, torque, held, parts)
-    recorded = scene.wrenches if step.contacts is None or forces_wanted else 0
-    bar = _bar(model, steps, progress)
-    states = Record(model, steps, every, recorded, length)
-    moved_by = Adaptive(model, solver, *tolerances) if integrator == "adaptive" else integrator_of(step)
-    run = Run(plant, parts, moved_by, states, steps, every, length, bar, watched)
-    plain = method == "articulated_body" and integrator != "adaptive" and isinstance(load, NoneType | CompiledFunction)
+    run = _run_of(model, given)
     with _ending(run), stepping():
-        if plain:
-            run.prepare(scene, scene.rows(parts, own), here, speed)
-        run.go(here, speed)
-    path = states.trajectory(interrupted=run.interrupted)
-    _warn_of_end(step, path)
+        run.go()
+    path = run.trajectory()
+    _warn_of_end(run.job.step, path)
     return path
 
 
-def _scene(step: Step, torque: Torque, hold: int, parts: Mapping[str, Array]) -> Scene:
-    """What surrounds the step."""
-    varying = tuple(name for name, rows in parts.items() if len(rows) > 1)
-    return Scene(step, driven_by(torque), hold if torque is not None else 0, tuple(parts), varying)
-
-
-def _watched(viewer: Any, load: Any, parts: dict[str, Array], dt: float) -> ViewerLoads:
-    """External wrenches, those of a viewer added."""
-    return ViewerLoads(as_viewer(viewer), load or _table(parts.pop("f_ext", None), dt))
+def _run_of(model: Model, given: dict[str, Any]) -> Run:
+    """The loop of a simulation whose arguments are ``given`` by name."""
+    given["tau"], torque = _driving(given["tau"], given["torque"])
+    q, v = one_state(model, "q", "configuration", given["q"]), one_state(model, "v", "velocity", given["v"])
+    dt, steps = time_steps(given["duration"], given["dt"])
+    every, hold = min(integer("record", given["record"], 1), steps), given["hold"]
+    hold = 0 if hold is None else integer("hold", hold, 1)
+    check_integrator(given["integrator"], given["solver"])
+    tolerances = [positive(name, given[name]) for name in ("rtol", "atol")]
+    wanted, load = switch("contact_forces", given["contact_forces"]), _load_of(model, given["f_ext"])
+    viewer = None if given["viewer"] is None else as_viewer(given["viewer"])
+    law = torque if isinstance(torque, CompiledFunction) else None
+    in_code = load if viewer is None and isinstance(load, CompiledFunction) else None
+    options = {**given, "torque": law}
+    step, constant = options_of(model, dt, options, torque is not None, in_code, wanted or viewer is not None)
+    if law is not None and hold:
+        step = replace(step, hold=hold)
+    step, of_events = with_events(step, given["events"])
+    _warn_of_start(step, q)
+    parts = of_one_motion(model, constant | driving_parts(model, given), steps)
+    own = parameters_of(step.law, "law", "parameters", given["parameters"], 3)
+    inputs = {**own, **of_events}
+    check_constant(inputs)
+    watched = None if viewer is None else ViewerLoads(viewer, load or _table(parts.pop("f_ext", None), dt))
+    job = Job(
+        step, q[None], v[None],
+        {"dt": np.full((1, 1, 1), dt), **{name: rows[None] for name, rows in parts.items()}}
+        | {key: array[None] for key, (_, array, _) in inputs.items()},
+        steps, 1 if watched else every, current_form(), {key: shape for key, (_, _, shape) in inputs.items()},
+        observed=True,
+    )  # fmt: skip
+    told = load_of(model, watched or load) if (watched or load) is not in_code else None
+    function = None if torque is None or law is not None else torque_of(model, torque)
+    source = Hold(function if law is None else with_parameters(law, own), hold)
+    plant = step.plant(dt, {}, source=source, load=told or in_code)
+    moved_by = Adaptive(model, given["solver"], *tolerances) if step.integrator == "adaptive" else integrator_of(step)
+    kept = every if watched else 1, step.contacts is None or wanted
+    functions = Functions(function, hold, told, watched)
+    if step.events is not None:
+        check_events(step.events, of_events, steps * dt)
+        _check_once(step, functions)
+    return Run(job, plant, moved_by, functions, _bar(model, steps, given["progress"]), kept)
 
 
 def _bar(model: Model, steps: int, progress: Any) -> Bar | None:
@@ -238,17 +242,12 @@ def _warn_of_end(step: Step, path: Trajectory) -> None:
         warn_of_speed(step.model, path.q[-1:], path.v[-1:], abs(path.a[-1:]), lambda _: "the simulation")
 
 
-def _check_method(step: Step, method: Any, by_default: bool) -> None:
-    """An error if the method cannot do what the step does; ``by_default`` the constraints are those of the model."""
-    known = isinstance(method, str)
-    if step.contacts is not None and (step.integrator == "adaptive" or not (known and method == "articulated_body")):
-        raise ArgumentError("contacts take the default method, and no adaptive integrator")
-    if not step.constraints:
-        choice("method", method, FORWARD_METHODS)
-    elif not (known and method in METHODS):
-        hint = "; or pass constraints=(), to leave out those of the model" if by_default else ""
+def _check_once(step: Step, functions: Functions) -> None:
+    """An error if Python functions would have to say something within a step with events."""
+    if step.several and (functions.load is not None or (functions.torque is not None and not functions.hold)):
         raise ArgumentError(
-            f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out{hint}"
+            "events beside integrator='runge_kutta_4' take no Python function that is called several times in a step: "
+            "compile it by lw.compile, pass hold=1 for a torque, or leave the viewer out"
         )
 
 
@@ -263,11 +262,6 @@ def _warn_of_start(step: Step, q: Array) -> None:
         check_within_limits(step.model, q[None], step.constraints)
 
 
-def _bound(law: CompiledFunction, own: Sequence[Array]) -> Callable[..., Any]:
-    """A law with its parameters."""
-    return lambda t, q, v: law(t, q, v, *own)
-
-
 def _driving(tau: ArrayLike | None, torque: Torque) -> tuple[ArrayLike | None, Torque]:
     """tau and torque, also if the numbers of tau are passed as torque."""
     if isinstance(torque, list | tuple | np.ndarray):
@@ -275,7 +269,7 @@ def _driving(tau: ArrayLike | None, torque: Torque) -> tuple[ArrayLike | None, T
             raise ArgumentError("torque must be a function of (t, q, v) or a controller; numbers go into tau")
         old_name("torque with numbers", "tau", 4)
         return torque, None
-    if isinstance(tau, Controller) or callable(tau):
+    if tau is not None and (callable(tau) or isinstance(tau, Controller)):
         raise ArgumentError(f"tau must be numbers, not {shown(tau)}; what says them goes into torque")
     return tau, torque
 
@@ -293,13 +287,13 @@ def _table(rows: Array | None, dt: float) -> Any:
     """External wrenches over time as a function of time; None for none."""
     if rows is None:
         return None
-    return lambda t, q, v: rows[min(round(t / dt), len(rows) - 1)]
+    return lambda t, q, v: rows[min(round(t / dt), len(rows) - 1)].reshape(-1, 6)
 
 
 @contextmanager
 def _ending(run: Run) -> Iterator[None]:
     """Tell the viewer when a run begins and ends, mark interrupted runs, and add time and states to errors."""
-    model, watched, step = run.plant.model, run.watched, run.plant.of
+    model, watched, step = run.plant.model, run.functions.watched, run.plant.of
     try:
         if watched is not None:
             watched.viewer.begin(model, step.constraints, step.contacts)
@@ -307,9 +301,9 @@ def _ending(run: Run) -> Iterator[None]:
     except (KeyboardInterrupt, ViewerClosed):
         run.interrupted = True
     except (LinkworkError, np.linalg.LinAlgError) as error:
-        if not len(run.states):  # the arguments are at fault
+        if not run.count:  # the arguments are at fault
             raise
-        raise _stopped(model, run.t, run.v, run.plant.tau, error, run.states.trajectory()) from error
+        raise _stopped(model, run.t, run.v, run.plant.tau, error, run.trajectory()) from error
     finally:
         if run.bar is not None:
             run.bar.close()

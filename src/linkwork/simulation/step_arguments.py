@@ -2,69 +2,172 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import Array, choice, not_negative, once, positive, switch
-from linkwork.errors import ArgumentError
+from linkwork.algorithms import CLOSING
+from linkwork.arguments import Array, choice, is_listed, not_negative, once, positive, switch
+from linkwork.compiled.compiled_function import CompiledFunction
+from linkwork.dynamics.dynamics import FORWARD_METHODS
+from linkwork.errors import ArgumentError, shown
 from linkwork.late import LateFunction
-from linkwork.model.all_contacts import as_contacts
-from linkwork.model.constraints import as_constraints
+from linkwork.model.all_contacts import Contacts, as_contacts
+from linkwork.model.constraints import Constraint, as_constraints
+from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
-from linkwork.simulation.arguments import friction_of
+from linkwork.simulation.arguments import friction_of, warn_of_no_effort
 from linkwork.simulation.laws import as_law
+from linkwork.simulation.parts import constant_parts
 from linkwork.simulation.step import Step
 
 if TYPE_CHECKING:
+    from linkwork.simulation.events import Data
     from linkwork.simulation.stops import Joint
 
+events_of = LateFunction("linkwork.simulation.events:events_of")
 resisting_joints = LateFunction("linkwork.simulation.stops:resisting_joints")
 
+DEFAULT = "articulated_body"
+"""The method of a step's accelerations, if it is left out."""
+METHODS = (DEFAULT, *CLOSING)
+"""Those of a step with constraints."""
 FRICTION_LAWS = ("stiction", "smoothed")
 
 
-def step_of(
-    model: Model,
-    dt: float,
-    *,
-    integrator: str,
-    friction_law: str,
-    friction: bool | ArrayLike,
-    torque: Any,
-    constraints: Any,
-    stabilisation: Any,
-    proximal: Any,
-    joint_limits: Any,
-    contacts: Any,
-    cost: Any = None,
-    load: Any = None,
-    contact_forces: bool = False,
-) -> tuple[Step, bool | ArrayLike]:
-    """The step, without the parameters of the mechanism that are data; and the friction (..., nv) that is a part of it,
-    rather than a property of the joints or a row of the contact problem.
+class Options(NamedTuple):
+    """What a call says besides arrays: the step, without the parameters of the mechanism that are data, and the parts
+    that are the same in all of its steps.
     """
-    choice("friction_law", friction_law, FRICTION_LAWS)
-    stopped, smoothed = switch("joint_limits", joint_limits), friction_law == "smoothed"
+
+    step: Step
+    parts: dict[str, Array]
+
+
+def options_of(
+    model: Model, dt: float, given: Mapping[str, Any], driven: bool = False, load: Any = None, wrenches: bool = False
+) -> Options:
+    """The options of a public function, whose arguments are ``given`` by name; those of an earlier call, if they are
+    the same. ``driven`` says whether a Python function drives, ``load`` is a compiled one for external wrenches, and
+    ``wrenches`` says whether those of contacts are observed.
+    """
+    drives = driven or not given["torque"] is given["tau"] is given["kp"] is given["kd"] is None
+    if drives and given["effort_limits"] is True:
+        warn_of_no_effort(model)
+    objects, own = [load, *(given.get(name) for name in _OBJECTS)], (dt, drives, wrenches)
+    try:
+        key = (own, *map(_identity, objects), *(_number(given.get(name)) for name in _SIMPLE))
+    except _NoIdentityError:
+        return _options(model, dt, given, drives, load, wrenches)
+    known: dict[Any, tuple[Options, list[Any]]] = model._memo.derived.setdefault(options_of, {})
+    if key not in known:
+        if len(known) >= _MOST_KEPT:
+            known.clear()
+        # the identities of objects are part of the key, so they must live
+        known[key] = _options(model, dt, given, drives, load, wrenches), objects
+    return known[key][0]
+
+
+_MOST_KEPT = 100
+"""Options of calls that are kept with a model."""
+_SIMPLE = ("damping", "friction", "springs", "effort_limits", "stabilisation", "proximal", "joint_limits", "integrator",
+           "friction_law", "method")  # fmt: skip
+_OBJECTS = ("torque", "cost", "constraints", "contacts")
+
+
+class _NoIdentityError(Exception):
+    """A value that identifies no options: it may change, or is made anew in each call."""
+
+
+def _number(value: Any) -> Any:
+    """A number, a switch or a name; 1 and True differ."""
+    if type(value) not in (type(None), bool, int, float, str):
+        raise _NoIdentityError
+    return type(value), value
+
+
+def _identity(value: Any) -> Any:
+    """An object, or some in a list, that cannot change."""
+    if type(value) in (list, tuple):
+        return tuple(map(id, value))
+    if value is not None and not isinstance(value, (CompiledFunction, Constraint, Contact, Contacts)):
+        raise _NoIdentityError
+    return id(value)
+
+
+def _options(
+    model: Model, dt: float, given: Mapping[str, Any], drives: bool, load: Any, wrenches: bool
+) -> Options:  # fmt: skip
+    """The same, not kept."""
+    step, friction = _step(model, dt, given, load, wrenches)
+    return Options(step, constant_parts(model, given, friction, drives))
+
+
+def _step(
+    model: Model, dt: float, given: Mapping[str, Any], load: Any, wrenches: bool
+) -> tuple[Step, bool | ArrayLike]:  # fmt: skip
+    """The step, and the friction (..., nv) that is a part of it, rather than a property of the joints or a row of the
+    contact problem.
+    """
+    friction, contacts, torque, cost = given["friction"], given["contacts"], given["torque"], given.get("cost")
+    choice("friction_law", given["friction_law"], FRICTION_LAWS)
+    stopped, smoothed = switch("joint_limits", given["joint_limits"]), given["friction_law"] == "smoothed"
     rough = contacts is not None and switch("friction", friction, " beside contacts, where it is the model's")
-    stuck = np.zeros(model.nv) if contacts is not None else _stiction(model, friction, smoothed, integrator)
+    stuck = np.zeros(model.nv)
+    if contacts is None:
+        stuck = _stiction(model, friction, smoothed, given["integrator"])
+    constraints, time_constant = given["constraints"], given["stabilisation"]
     step = Step(
         model,
-        integrator,
-        None if torque is None else as_law(model, "torque", torque, (model.nv,)),
-        load,
-        None if cost is None else as_law(model, "cost", cost, (), ("tau",)),
-        model.constraints if constraints is None else as_constraints(constraints),
-        10.0 * dt if stabilisation is None else positive("stabilisation", stabilisation),
-        not_negative("proximal", proximal),
-        _joints(model, stuck, stopped and contacts is None),
-        None if contacts is None else as_contacts(contacts),
-        rough,
-        contact_forces,
+        given["integrator"],
+        law=None if torque is None else as_law(model, "torque", torque, (model.nv,)),
+        load=load,
+        cost=None if cost is None else as_law(model, "cost", cost, (), ("tau",)),
+        constraints=model.constraints if constraints is None else as_constraints(constraints),
+        stabilisation=10.0 * dt if time_constant is None else positive("stabilisation", time_constant),
+        proximal=not_negative("proximal", given["proximal"]),
+        joints=_joints(model, stuck, stopped and contacts is None),
+        contacts=None if contacts is None else as_contacts(contacts),
+        rough=rough,
+        contact_forces=wrenches,
+        method=given.get("method", DEFAULT),
     )
+    _check_method(step, constraints is None)
     step.touching  # noqa: B018  # raises an error for invalid contacts
     return step, friction if smoothed and contacts is None else False
+
+
+def with_events(step: Step, events: Any) -> tuple[Step, Data]:
+    """The step with events, and their data; the step itself if there are none."""
+    if events is None or (is_listed(events) and not len(events)):
+        return step, {}
+    if step.contacts is not None:
+        raise ArgumentError(
+            "events change lw.Weld, lw.Ball, ... of a step without contacts; contacts come and go by themselves, so "
+            "leave contacts or events out"
+        )
+    if step.integrator == "adaptive" or step.method != DEFAULT:
+        raise ArgumentError("events take the default method, and no adaptive integrator")
+    made, data = events_of(step.model, step.constraints, events)
+    return replace(step, events=made), data
+
+
+def _check_method(step: Step, by_default: bool) -> None:
+    """An error if the method cannot do what the step does; ``by_default`` the constraints are those of the model."""
+    method: Any = step.method
+    known = isinstance(method, str)
+    if step.contacts is not None and (step.integrator == "adaptive" or not (known and method == DEFAULT)):
+        raise ArgumentError("contacts take the default method, and no adaptive integrator")
+    if not step.constraints:
+        choice("method", method, FORWARD_METHODS)
+    elif not (known and method in METHODS):
+        hint = "; or pass constraints=(), to leave out those of the model" if by_default else ""
+        raise ArgumentError(
+            f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out{hint}"
+        )
 
 
 def _joints(model: Model, stiction: Array, stops: bool) -> tuple[Joint, ...]:

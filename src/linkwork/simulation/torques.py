@@ -1,4 +1,4 @@
-"""Torque sources: none, a function or a controller, all as one ``Source``."""
+"""What Python functions say during a simulation: driving forces and external wrenches, checked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.batches import FLOAT64
-from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model
@@ -30,67 +29,60 @@ Source = Callable[[int, float, Array, Array], Any]
 """Driving forces (nv,), or None for none, given the number of the step, the time, q and v."""
 
 
-def source_of(model: Model, torque: Torque, hold: int) -> Source:
-    """A source of checked joint forces; None for none.
+class Told:
+    """The checked results of a function of (t, q, v), in each evaluation of a step."""
 
-    ``hold``: a controller or function is called only every ``hold`` steps and its result held in between; if 0, it is
-    called for every evaluation of the integrator.
-    """
-    if torque is None:
-        return lambda step, t, q, v: None
-    if not (isinstance(torque, Controller) or callable(torque)):
-        raise ArgumentError(f"torque must be a function of (t, q, v) or a controller, not {shown(torque)}")
-    source = TorqueFunction(model, torque)
-    return Hold(source, hold) if hold else source
+    def __init__(
+        self, model: Model, function: Callable[..., Any], name: str, space: str, shape: tuple[int, ...]
+    ) -> None:
+        def ask(t: float, q: Array, v: Array) -> Array:
+            found = function(t, q, v)
+            if type(found) is np.ndarray and found.dtype is FLOAT64 and found.shape == shape:
+                return found
+            return returned(model, name, space, found, shape)
 
+        self.ask = ask
+        """The result for arrays that are read-only."""
 
-class TorqueFunction:
-    """The checked results of a controller or a function.
-
-    Attributes:
-        ask: (t, q, v) -> tau, before any check.
-    """
-
-    def __init__(self, model: Model, torque: Any) -> None:
-        self._model, self.ask, self._name = model, torque, "torque(t, q, v)"
-        if isinstance(torque, Controller):
-            self.ask, self._name = torque.torque, f"{type(torque).__name__}.torque(t, q, v)"
-            reset = getattr(torque, "reset", None)
-            if callable(reset):
-                reset()
-
-    def __call__(self, step: int, t: float, q: Array, v: Array) -> Array:
+    def __call__(self, t: float, q: Array, v: Array) -> Array:
         q.setflags(write=False)  # the simulation's own arrays: read-only for the user
         v.setflags(write=False)
-        return self.checked(self.ask(t, q, v))
-
-    def checked(self, tau: Any) -> Array:
-        """A result as a plain array."""
-        expected = (self._model.nv,)
-        if type(tau) is np.ndarray and tau.dtype is FLOAT64 and tau.shape == expected:
-            return np.ascontiguousarray(tau)
-        return np.ascontiguousarray(returned(self._model, self._name, "velocity", tau, expected))
+        return self.ask(t, q, v)
 
 
 class Hold:
-    """A source that is called only every ``every`` steps; ``tau`` are the forces in between."""
+    """The source of a function that is called only every ``every`` steps; ``tau`` are the forces in between. If
+    ``every`` is 0, it is called in each evaluation.
+    """
 
-    def __init__(self, source: Source, every: int) -> None:
-        self._source, self._every, self._last, self.tau = source, every, -1, np.zeros(0)
+    def __init__(self, function: Callable[[float, Array, Array], Array] | None, every: int) -> None:
+        self._function, self._every, self._last, self.tau = function, every, -1, np.zeros(0)
 
-    def __call__(self, step: int, t: float, q: Array, v: Array) -> Array:
-        if step % self._every == 0 and step != self._last:
-            self._last, self.tau = step, self._source(step, t, q, v).copy()
+    def __call__(self, step: int, t: float, q: Array, v: Array) -> Array | None:
+        if self._function is None or not self._every:
+            return self._function and self._function(t, q, v)
+        if self._last < 0 or (step % self._every == 0 and step != self._last):
+            self.keep(step, self._function(t, q, v))
         return self.tau
 
+    def keep(self, step: int, tau: Array) -> None:
+        """From this step on these forces act."""
+        self._last, self.tau = step, tau.copy()
 
-def plain_function(value: Any) -> bool:
-    """Whether the value must be called from Python: a controller, or a function that is not compiled."""
-    return (isinstance(value, Controller) or callable(value)) and not isinstance(value, CompiledFunction)
+
+def torque_of(model: Model, torque: Torque) -> Told:
+    """A controller or a function of a user, reset."""
+    name, function = "torque(t, q, v)", torque
+    if isinstance(torque, Controller):
+        function, name = torque.torque, f"{type(torque).__name__}.torque(t, q, v)"
+        reset = getattr(torque, "reset", None)
+        if callable(reset):
+            reset()
+    if not callable(function):
+        raise ArgumentError(f"torque must be a function of (t, q, v) or a controller, not {shown(torque)}")
+    return Told(model, function, name, "velocity", (model.nv,))
 
 
-def driven_by(torque: Torque) -> str:
-    """The kind of torque source, as compiled steps distinguish it."""
-    if torque is None:
-        return "nothing"
-    return "law" if isinstance(torque, CompiledFunction) else "given"
+def load_of(model: Model, load: Callable[..., Any]) -> Told:
+    """A function of a user that returns external wrenches."""
+    return Told(model, load, "f_ext(t, q, v)", "wrenches", (len(model.bodies), 6))

@@ -12,7 +12,6 @@ from linkwork.errors import ArgumentError, shown
 from linkwork.model.all_contacts import Contacts
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
-from linkwork.simulation.plant import Answer
 
 
 class Snapshot(NamedTuple):
@@ -70,7 +69,7 @@ class ViewerLoads:
             self._last = self._last + np.asarray(self._load(t, q, v) if callable(self._load) else self._load)
         return self._last
 
-    def see(self, t: float, q: Array, v: Array, answer: Answer) -> None:
+    def see(self, t: float, q: Array, v: Array, a: Array, tau: Array, wrenches: Array) -> None:
         """Pass a state on, right after its accelerations, driving forces and constraint forces were computed."""
-        if not self.viewer.see(Snapshot(t, q, v, answer.a, answer.tau, answer.wrenches, self._last)):
+        if not self.viewer.see(Snapshot(t, q, v, a, tau, wrenches, self._last)):
             raise ViewerClosed

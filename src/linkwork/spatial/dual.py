@@ -61,15 +61,15 @@ class Dual:
     def elementary(self, names: tuple[str, ...], text: Any, operands: tuple[Any, ...]) -> Any:
         """An elementary function of operands, one of them a dual number: its value, and its rate by ``RATES``."""
         values = [value_of(x) for x in operands]
-        found = []
+        results = []
         for name in names:
             result = OPERATIONS[name][1](*values)
             rate: Scalar = 0.0
             for x, change in zip(operands, RATES[name], strict=True):
                 if isinstance(x, Dual):
                     rate = rate + change(*values, result) * x.rate
-            found.append(Dual(result, rate))
-        return found[0] if len(found) == 1 else tuple(found)
+            results.append(Dual(result, rate))
+        return results[0] if len(results) == 1 else tuple(results)
 
     def chosen(self, less: Any, x: Any, y: Any) -> Dual:
         """x where ``less``, otherwise y; one of them is a dual number."""

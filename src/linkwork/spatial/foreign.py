@@ -26,8 +26,8 @@ def is_foreign(x: Any) -> bool:
     """Whether a scalar needs a wrapper: it is not a number of Python, NumPy or mpmath, and lacks the methods."""
     import numpy as np
 
-    known = isinstance(x, float | int | np.ndarray | np.generic)
-    return not known and not hasattr(x, "elementary") and not hasattr(x, "context")
+    plain = isinstance(x, float | int | np.ndarray | np.generic)
+    return not plain and not hasattr(x, "elementary") and not hasattr(x, "context")
 
 
 class Foreign:
@@ -73,8 +73,8 @@ class Foreign:
 
     def elementary(self, names: tuple[str, ...], text: Any, operands: tuple[Any, ...]) -> Any:
         """Evaluated by the other library's functions."""
-        found = [self.function(name) for name in names]
-        results = tuple(Foreign(each(*map(unwrapped, operands))) for each in found)
+        functions = [self.function(name) for name in names]
+        results = tuple(Foreign(function(*map(unwrapped, operands))) for function in functions)
         return results[0] if len(results) == 1 else results
 
     def chosen(self, less: Any, x: Any, y: Any) -> Any:
@@ -85,9 +85,9 @@ class Foreign:
         package = sys.modules.get(type(self.value).__module__.partition(".")[0])
         for one in _OTHER_NAMES.get(name, (name,)):
             for owner in (package, type(self.value)):
-                found = getattr(owner, one, None)
-                if callable(found):
-                    return cast(Callable[..., Any], found)
+                result = getattr(owner, one, None)
+                if callable(result):
+                    return cast(Callable[..., Any], result)
         raise ArgumentError(f"{type(self.value).__name__} has no function {name!r}, which this computation needs")
 
 

@@ -88,9 +88,9 @@ class ArticulatedInertia(Numbers):
     def rows(self) -> list[list[Scalar]]:
         """The 6×6 matrix."""
         m, h, i = self.m.full(), self.h, self.i.full()
-        left = [*(_rows(m)), *(_rows(h.transpose()))]
+        first = [*(_rows(m)), *(_rows(h.transpose()))]
         right = [*(_rows(h)), *(_rows(i))]
-        return [a + b for a, b in zip(left, right, strict=True)]
+        return [a + b for a, b in zip(first, right, strict=True)]
 
     @staticmethod
     def from_rows(rows: Sequence[Sequence[Scalar]]) -> ArticulatedInertia:

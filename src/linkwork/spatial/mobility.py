@@ -105,8 +105,8 @@ class Mobility(Numbers):
     def columns(self) -> list[Motion]:
         """The motions for the six unit forces."""
         a, b, d = self.linear.full().columns(), self.cross, self.angular.full().columns()
-        left = [Motion(x, y) for x, y in zip(a, b.transpose().columns(), strict=True)]
-        return [*left, *(Motion(x, y) for x, y in zip(b.columns(), d, strict=True))]
+        pairs = [Motion(x, y) for x, y in zip(a, b.transpose().columns(), strict=True)]
+        return [*pairs, *(Motion(x, y) for x, y in zip(b.columns(), d, strict=True))]
 
     @staticmethod
     def from_columns(columns: Sequence[Motion]) -> Mobility:

@@ -112,9 +112,9 @@ class Columns(Numbers, Subspace):
 
     def complement(self, rotor: Coordinates = ()) -> Wrenches:
         q, _ = _orthogonal(self.motions)
-        held = [Force.from_numbers(column) for column in reversed(q[len(self.motions) :])]
-        own = [row * sqrt(r) for row, r in zip(self.dual().columns, rotor, strict=True)] if rotor else []
-        return AnyWrenches([*held, *own], len(own))
+        wrenches = [Force.from_numbers(column) for column in reversed(q[len(self.motions) :])]
+        rotors = [row * sqrt(r) for row, r in zip(self.dual().columns, rotor, strict=True)] if rotor else []
+        return AnyWrenches([*wrenches, *rotors], len(rotors))
 
 
 class Selection(Numbers, Subspace):
@@ -163,8 +163,8 @@ class Selection(Numbers, Subspace):
     def released(
         self, inertia: ArticulatedInertia, forces: Sequence[Force], factor: Factor, rotor: Coordinates = ()
     ) -> ArticulatedInertia:
-        held = range(6) if rotor else [d for d in range(6) if d not in self.directions]
-        return _minus_outer(inertia, forces, factor, held)
+        free = range(6) if rotor else [d for d in range(6) if d not in self.directions]
+        return _minus_outer(inertia, forces, factor, free)
 
     def withheld(self, force: Force, forces: Sequence[Force], given: Coordinates, rotor: Coordinates = ()) -> Force:
         numbers = super().withheld(force, forces, given).numbers()
@@ -183,20 +183,20 @@ class Selection(Numbers, Subspace):
         return SelectedWrenches(self.directions)
 
     def complement(self, rotor: Coordinates = ()) -> Wrenches:
-        held = [d for d in range(6) if d not in self.directions]
-        return SelectedWrenches([*held, *(self.directions if rotor else ())], [sqrt(r) for r in rotor])
+        directions = [d for d in range(6) if d not in self.directions]
+        return SelectedWrenches([*directions, *(self.directions if rotor else ())], [sqrt(r) for r in rotor])
 
 
 def _minus_outer(
-    inertia: ArticulatedInertia, forces: Sequence[Force], factor: Factor, held: Sequence[int]
+    inertia: ArticulatedInertia, forces: Sequence[Force], factor: Factor, entries: Sequence[int]
 ) -> ArticulatedInertia:
-    """I - U D⁻¹ Uᵀ in the rows and columns ``held``; zero elsewhere."""
+    """I - U D⁻¹ Uᵀ in the rows and columns ``entries``; zero elsewhere."""
     u = [force.numbers() for force in forces]
     rows = inertia.rows()
     result: list[list[Scalar]] = [[0.0] * 6 for _ in range(6)]
-    for j in held:
+    for j in entries:
         w = factor.solve([column[j] for column in u])
-        for i in (i for i in held if i <= j):
+        for i in (i for i in entries if i <= j):
             value = rows[i][j]
             for column, weight in zip(u, w, strict=True):
                 value = value - column[i] * weight

@@ -49,8 +49,8 @@ def as_array(numbers: Sequence[Scalar], shape: tuple[int, ...], dtype: Any, copy
     if copy is False:
         raise ValueError("a spatial quantity is no array: its numbers must be copied into one")
     parts = np.broadcast_arrays(*numbers)
-    found = np.stack(parts, axis=-1).reshape(*parts[0].shape, *shape)
-    return found if dtype is None else found.astype(dtype, copy=False)
+    array = np.stack(parts, axis=-1).reshape(*parts[0].shape, *shape)
+    return array if dtype is None else array.astype(dtype, copy=False)
 
 
 def _rebuild(cls: type[Numbers], parts: list[Any]) -> Numbers:

@@ -85,8 +85,8 @@ def animate(
         for t, q in zip(states.t, states.q, strict=True):
             for artist in (*axes.collections, *axes.texts):  # faster than clearing the axes
                 artist.remove()
-            seen = int(np.searchsorted(trajectory.t, t, side="right"))
-            stage.scene([q], [way[:seen] for way in ways]).paint(axes, floor, limits)
+            count = int(np.searchsorted(trajectory.t, t, side="right"))
+            stage.scene([q], [way[:count] for way in ways]).paint(axes, floor, limits)
             axes.text(0.02, 0.97, f"{t:.2f} s", transform=axes.transAxes, fontsize=9, va="top")
             writer.grab_frame()
     return to

@@ -244,10 +244,10 @@ def _trails(trails: Trails | None) -> list[Array]:
 
 def sizes_of(model: Model, boxes: Boxes | None) -> dict[int, Array]:
     """The edge lengths (3,) of boxes that a caller names, by the numbers of their bodies, from 1."""
-    named = {} if boxes is None else boxes
-    if not isinstance(named, Mapping):
-        raise ArgumentError(f"boxes must be a dict from bodies' names to edges (m), not {shown(named)}")
-    return {model.body_index(name) + 1: _size(name, size) for name, size in named.items()}
+    sizes = {} if boxes is None else boxes
+    if not isinstance(sizes, Mapping):
+        raise ArgumentError(f"boxes must be a dict from bodies' names to edges (m), not {shown(sizes)}")
+    return {model.body_index(name) + 1: _size(name, size) for name, size in sizes.items()}
 
 
 def _size(name: str, size: Sequence[float]) -> Array:

@@ -52,11 +52,11 @@ class Forces:
         self.model, self._skeleton, self.f_ext = skeleton.model, skeleton, f_ext
         touched = None if contacts is None or not recorded else touching(self.model, contacts)
         self._touched = touched if touched is not None and touched.points == recorded else None
-        held = tuple(constraints) or self.model.constraints
-        self._held = held if recorded and len(held) == recorded and self._touched is None else ()
-        said = not recorded or self._touched is not None or bool(self._held)
-        pulled = any(not isinstance(one, Coupling) for one in self._held)
-        there = self._touched is not None, said and driven, pulled, f_ext is not None
+        bonds = tuple(constraints) or self.model.constraints
+        self._bonds = bonds if recorded and len(bonds) == recorded and self._touched is None else ()
+        complete = not recorded or self._touched is not None or bool(self._bonds)
+        pulled = any(not isinstance(one, Coupling) for one in self._bonds)
+        there = self._touched is not None, complete and driven, pulled, f_ext is not None
         self.kinds = tuple(compress(FORCES, there))
 
     def at(self, kind: str, q: Array, states: Trajectory | None) -> tuple[Array, Array]:
@@ -67,40 +67,40 @@ class Forces:
             return places, states.constraint_forces[..., :3]
         if kind == "constraint forces":
             assert states is not None
-            which = [k for k, one in enumerate(self._held) if not isinstance(one, Coupling)]
-            poses = forward_kinematics(self.model, q, [_point(self._held[k].frame_a) for k in which])
-            return poses[..., :3, 3], _turned(poses, states.constraint_forces[:, which, :3])
+            which = [k for k, one in enumerate(self._bonds) if not isinstance(one, Coupling)]
+            poses = forward_kinematics(self.model, q, [_point(self._bonds[k].frame_a) for k in which])
+            return poses[..., :3, 3], _in_world(poses, states.constraint_forces[:, which, :3])
         poses = self._skeleton.placements(q)[:, 1:]
         if kind == "external forces":
             assert self.f_ext is not None
-            return poses[..., :3, 3], _turned(poses, self.f_ext[None, :, :3])
+            return poses[..., :3, 3], _in_world(poses, self.f_ext[None, :, :3])
         assert states is not None
         _, wrenches = inverse_dynamics_and_reactions(self.model, q, states.v, states.a, self._loads(q, states))
-        return poses[..., :3, 3], _turned(poses, wrenches[..., :3])
+        return poses[..., :3, 3], _in_world(poses, wrenches[..., :3])
 
     def _loads(self, q: Array, states: Trajectory) -> Array | None:
         """All wrenches on bodies except those of joints (K, nbodies, 6), each in its own frame."""
-        found: dict[str | Point, Any] = {}  # at frames, in world axes, about the world's origin
+        loads: dict[str | Point, Any] = {}  # at frames, in world axes, about the world's origin
 
         def act(on: str, wrenches: Array) -> None:
-            found[on] = found.get(on, 0.0) + wrenches
+            loads[on] = loads.get(on, 0.0) + wrenches
 
         if self._touched is not None:
             ends = [(one.frame, one.on) for one in self._touched.contacts for _ in range(one.points)]
             for k, (frame, on) in enumerate(ends):
                 act(frame, states.constraint_forces[:, k])
                 act(on, -states.constraint_forces[:, k])
-        for k, one in enumerate(self._held):
+        for k, one in enumerate(self._bonds):
             if isinstance(one, Coupling):  # a coupling acts between joints, and exerts no wrench on bodies
                 continue
             pose = forward_kinematics(self.model, q, [_point(one.frame_a)])
-            force, moment = (_turned(pose, states.constraint_forces[:, [k], part])[:, 0] for part in _HALVES)
+            force, moment = (_in_world(pose, states.constraint_forces[:, [k], part])[:, 0] for part in _HALVES)
             about = moment + np.cross(pose[:, 0, :3, 3], force)
             act(_point(one.frame_a).frame, np.concatenate([force, about], axis=-1))
             act(_point(one.frame_b).frame, -np.concatenate([force, about], axis=-1))
-        if not found:
+        if not loads:
             return self.f_ext
-        return external_wrench(self.model, q, found, "world") + (0.0 if self.f_ext is None else self.f_ext)
+        return external_wrench(self.model, q, loads, "world") + (0.0 if self.f_ext is None else self.f_ext)
 
 
 _HALVES = slice(0, 3), slice(3, 6)
@@ -110,22 +110,22 @@ def forces_of(
     motions: Sequence[Motion], skeletons: Sequence[Skeleton], constraints: Any, contacts: Any, f_ext: Any
 ) -> list[Forces]:
     """The forces in each of the motions; ``f_ext`` acts on the first model. Arguments as given by the user."""
-    held, first = as_constraints(constraints), motions[0].model
+    bonds, first = as_constraints(constraints), motions[0].model
     load = None if f_ext is None else finite_array("f_ext", f_ext)
     if load is not None and load.shape != (len(first.bodies), 6):
         raise ArgumentError(f"f_ext must have shape ({len(first.bodies)}, 6), not {load.shape}")
-    found = [
-        Forces(skeleton, motion.recorded, motion.driven, held, contacts, load if motion.model is first else None)
+    forces = [
+        Forces(skeleton, motion.recorded, motion.driven, bonds, contacts, load if motion.model is first else None)
         for motion, skeleton in zip(motions, skeletons, strict=True)
     ]
-    shown = any("contact forces" in each.kinds for each in found)
-    points = 0 if contacts is None or shown else touching(first, contacts).points
+    with_contacts = any("contact forces" in one.kinds for one in forces)
+    points = 0 if contacts is None or with_contacts else touching(first, contacts).points
     if points:
         raise ArgumentError(
             f"contacts have {points} points, but the motion has recorded {motions[0].recorded} forces; "
             "lw.simulate(..., contacts=contacts, contact_forces=True) records those of contacts"
         )
-    return found
+    return forces
 
 
 def newton_length(model: Model, length: float) -> float:
@@ -137,6 +137,6 @@ def _point(end: str | Point) -> Point:
     return end if isinstance(end, Point) else Point(end)
 
 
-def _turned(poses: Array, vectors: Array) -> Array:
+def _in_world(poses: Array, vectors: Array) -> Array:
     """Vectors (..., n, 3) in the axes of poses (..., n, 4, 4), rotated to world axes."""
     return np.asarray(np.einsum("...ij,...j->...i", poses[..., :3, :3], vectors))

@@ -73,8 +73,8 @@ class Looks:
 
     def kinds(self) -> list[str]:
         """Those of ``SHAPES`` that the model has."""
-        found = [kind for kind in SHAPES[:2] if any(getattr(shape, kind) for shape in self.model.geometry)]
-        return [*found, "skeleton"]
+        shapes = [kind for kind in SHAPES[:2] if any(getattr(shape, kind) for shape in self.model.geometry)]
+        return [*shapes, "skeleton"]
 
     def chains(self, kind: str = "visual") -> tuple[Chain, ...]:
         """Chains of very many bodies, where their file has no geometry for them."""
@@ -85,15 +85,15 @@ class Looks:
     def pieces(self, kind: str = "visual") -> list[Piece]:
         """Every body, as one of ``SHAPES``; the skeleton if the file has no shapes of that kind at all."""
         kind = self._kind(kind)
-        found = self._skeleton() if kind == "skeleton" else self._geometry(kind)
-        return [*found, *(Piece(body, box(edges).coloured(rgba(CARRIED))) for body, edges in self._boxes.items())]
+        rows = self._skeleton() if kind == "skeleton" else self._geometry(kind)
+        return [*rows, *(Piece(body, box(edges).coloured(rgba(CARRIED))) for body, edges in self._boxes.items())]
 
     def _kind(self, kind: str) -> str:
         return kind if kind in self.kinds() else "skeleton"
 
     def _skeleton(self, only: set[int] | None = None) -> list[Piece]:
         """All bodies, or some of them, by shapes from their joints and mass."""
-        skeleton, found = self.skeleton, []
+        skeleton, pieces = self.skeleton, []
         left_out = set(self._boxes)
         if only is None:
             left_out |= {body for chain in self.chains("skeleton") for body in chain.bodies}
@@ -104,13 +104,13 @@ class Looks:
                 mesh = box(part.box.edges).moved(part.box.placement)
             else:
                 mesh = rounded_hull(part.points, part.radius)
-            found.append(Piece(part.body, mesh.coloured(rgba(part.colour))))
+            pieces.append(Piece(part.body, mesh.coloured(rgba(part.colour))))
         thick = {part.body: part.radius for part in skeleton.parts}
         for body, _ in skeleton.joints if self._joints and only is None else ():
             if body not in self._boxes:
                 radius = min(max(thick[body], thick.get(self.model.bodies[body - 1].parent, 0.0)), 1.5 * thick[body])
-                found.append(Piece(body, _joint(self.model.bodies[body - 1].joint, radius).coloured(_PIN)))
-        return found
+                pieces.append(Piece(body, _joint(self.model.bodies[body - 1].joint, radius).coloured(_PIN)))
+        return pieces
 
     def _geometry(self, kind: str) -> list[Piece]:
         """The shapes of the file; a body whose meshes cannot be read is drawn as part of the skeleton."""

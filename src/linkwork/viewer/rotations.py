@@ -23,8 +23,8 @@ def quaternions(rotations: Array) -> Array:
         ],
         axis=1,
     )  # 4 q qᵀ: each row is the quaternion times four times one of its components; the largest is exact
-    found = products[np.arange(len(r)), squares.argmax(axis=1)]
-    found /= np.linalg.norm(found, axis=1, keepdims=True)
-    signs = np.where(np.einsum("ij,ij->i", found[1:], found[:-1]) < 0.0, -1.0, 1.0)
-    found[1:] *= np.cumprod(signs)[:, None]
-    return found
+    result = products[np.arange(len(r)), squares.argmax(axis=1)]
+    result /= np.linalg.norm(result, axis=1, keepdims=True)
+    signs = np.where(np.einsum("ij,ij->i", result[1:], result[:-1]) < 0.0, -1.0, 1.0)
+    result[1:] *= np.cumprod(signs)[:, None]
+    return result

@@ -132,8 +132,8 @@ class Scene:
         outlines = [shape.outline for shape in self._shapes]
         outlines += [self.camera.see(line.points)[:, :2] for line in self._lines]
         for rope in self._ropes:
-            seen = self.camera.see(rope.points)[:, :2]
-            outlines += [seen - rope.radius, seen + rope.radius]
+            image = self.camera.see(rope.points)[:, :2]
+            outlines += [image - rope.radius, image + rope.radius]
         if not outlines:
             return np.array([[-1.0, -1.0], [1.0, 1.0]])
         every = np.concatenate(outlines)
@@ -179,8 +179,8 @@ class Scene:
             self._box(placement @ part.box.placement, part.box.edges, part.colour, alpha)
             return float(self.camera.see(placement[:3, 3])[2])
         points = part.points @ placement[:3, :3].T + placement[:3, 3]
-        seen = self.camera.see(points)
-        flat, near = seen[:, :2], float(seen[:, 2].mean())
+        image = self.camera.see(points)
+        flat, near = image[:, :2], float(image[:, 2].mean())
         self._shapes.append(Shape(near, rounded(flat, part.radius), part.colour, alpha=alpha))
         toward = 0.3 * part.radius * self.camera.see(_LIGHT)[:2]  # a lighter middle there makes it look round
         middle = rounded(flat + toward, 0.45 * part.radius)
@@ -191,9 +191,9 @@ class Scene:
     def _box(self, placement: Array, size: Array, colour: str, alpha: float) -> None:
         for corners, normal in box_faces(placement, size):
             if self.camera.axes[2] @ normal > 1e-9:
-                seen = self.camera.see(corners)
+                image = self.camera.see(corners)
                 light = 0.72 + 0.4 * max(float(normal @ _LIGHT), 0.0)
-                self._shapes.append(Shape(float(seen[:, 2].mean()), seen[:, :2], colour, light, alpha))
+                self._shapes.append(Shape(float(image[:, 2].mean()), image[:, :2], colour, light, alpha))
         corners = np.concatenate([corners for corners, _ in box_faces(placement, size)])
         self._standing.append((corners, 0.0))
 
@@ -208,10 +208,10 @@ class Scene:
                 inks.append(colors.to_rgba(_SHADOW, 0.13))
                 widths.append(width)
                 continue
-            seen, own = self.camera.see(points)[:, :2], np.array(colors.to_rgb(colour))
+            image, plain = self.camera.see(points)[:, :2], np.array(colors.to_rgb(colour))
             toward = 0.3 * radius * self.camera.see(_LIGHT)[:2]
-            ways += [seen, seen, seen + toward]
-            inks += [(*_EDGE, alpha), (*own, alpha), (*np.clip(1.22 * own, 0.0, 1.0), alpha)]
+            ways += [image, image, image + toward]
+            inks += [(*_EDGE, alpha), (*plain, alpha), (*np.clip(1.22 * plain, 0.0, 1.0), alpha)]
             widths += [width + 0.6, width, 0.45 * width]
         if ways:
             lines = collections.LineCollection(
@@ -229,13 +229,15 @@ class Scene:
         # Distant shapes fade into the haze, by no more than a quarter, and less in a flat mechanism.
         depth = max(float(np.ptp(near)), 0.5 * float(np.ptp(self.extent(), axis=0).max()))
         haze = (0.25 * (near.max() - near) / depth)[:, None]
-        own = np.array([colors.to_rgb(shape.colour) for shape in shapes])
+        plain = np.array([colors.to_rgb(shape.colour) for shape in shapes])
         light = np.array([[shape.light] for shape in shapes])
-        faces = np.clip(own * light, 0.0, 1.0) * (1.0 - haze) + _HAZE * haze
+        faces = np.clip(plain * light, 0.0, 1.0) * (1.0 - haze) + _HAZE * haze
         edged = np.array([[shape.edged] for shape in shapes])
         edges = np.where(edged, _EDGE * (1.0 - haze) + _HAZE * haze, faces)
         alphas = np.array([[shape.alpha] for shape in shapes])
-        paint = {name: np.concatenate([each, alphas], axis=1) for name, each in (("face", faces), ("edge", edges))}
+        paint = {
+            name: np.concatenate([colours, alphas], axis=1) for name, colours in (("face", faces), ("edge", edges))
+        }
         style = {f"{name}colors": colour for name, colour in paint.items()}
         wide = 0.6 if len(shapes) < 400 else 0.1
         outlines = [shape.outline for shape in shapes]
@@ -247,8 +249,8 @@ class Scene:
         (x0, y0), (x1, y1), height, square = ground.low, ground.high, ground.height, ground.square
         lines = [[(x, y0, height), (x, y1, height)] for x in np.arange(x0, x1 + square / 2, square)]
         lines += [[(x0, y, height), (x1, y, height)] for y in np.arange(y0, y1 + square / 2, square)]
-        seen = [self.camera.see(np.array(line))[:, :2] for line in lines]
-        axes.add_collection(collections.LineCollection(seen, colors=_GRID, linewidths=0.7, zorder=1))
+        image = [self.camera.see(np.array(line))[:, :2] for line in lines]
+        axes.add_collection(collections.LineCollection(image, colors=_GRID, linewidths=0.7, zorder=1))
         circle = self.camera.see(np.concatenate([CIRCLE, np.zeros((len(CIRCLE), 1))], axis=1))[:, :2]
         shadows = []
         for points, radius in self._standing:

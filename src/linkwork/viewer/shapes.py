@@ -22,15 +22,15 @@ def hull(points: Array) -> Array:
         return points
 
     def chain(way: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
-        kept: list[tuple[float, ...]] = []
+        corners: list[tuple[float, ...]] = []
         for x, y in way:
-            while len(kept) > 1:
-                (ax, ay), (bx, by) = kept[-2:]
+            while len(corners) > 1:
+                (ax, ay), (bx, by) = corners[-2:]
                 if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 0.0:
                     break
-                kept.pop()
-            kept.append((x, y))
-        return kept[:-1]
+                corners.pop()
+            corners.append((x, y))
+        return corners[:-1]
 
     return np.array(chain(ordered) + chain(ordered[::-1]))
 

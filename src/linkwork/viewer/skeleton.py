@@ -81,12 +81,12 @@ class Skeleton:
     @cached_property
     def _beside(self) -> dict[int, Array]:
         """Bodies whose named frame differs from their own, as in MJCF: the placement (4, 4) of the one in the other."""
-        found = {}
+        neighbours = {}
         for index, name in enumerate(self.model.body_names):
             placement = self.model.frame(name).placement
             if placement.numbers() != _IDENTITY:
-                found[index] = matrix(placement.inverse())
-        return found
+                neighbours[index] = matrix(placement.inverse())
+        return neighbours
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -95,17 +95,17 @@ class Skeleton:
         thick = (0.035 if len(points[0]) > 1 else 0.012) * length
         parts = [Part(0, points[0], thick, GROUNDED)] if len(points[0]) else []
         for index, body in enumerate(self.model.bodies, 1):
-            own, mass = points[index], self._solids[index - 1]
-            if len(own) == 1 and mass is None:
+            here, mass = points[index], self._solids[index - 1]
+            if len(here) == 1 and mass is None:
                 continue
             if mass is not None and body.joint.nv == 6 and not self._children[index]:  # it floats alone
-                parts.append(Part(index, own, 0.0, colours[index], mass))
+                parts.append(Part(index, here, 0.0, colours[index], mass))
                 continue
             thick = 0.25 * float(np.sort(mass.edges)[:2].sum()) if mass is not None else 0.0
-            reach = float(np.ptp(own, axis=0).max()) if len(own) > 1 else length
+            reach = float(np.ptp(here, axis=0).max()) if len(here) > 1 else length
             least = THINNEST * length * min(1.0, (100.0 / len(self.model.bodies)) ** 0.5)
             most = max(least, min(THICKEST * length, 0.35 * reach))
-            parts.append(Part(index, own, float(np.clip(thick, least, most)), colours[index]))
+            parts.append(Part(index, here, float(np.clip(thick, least, most)), colours[index]))
         return tuple(parts)
 
     @cached_property
@@ -123,14 +123,14 @@ class Skeleton:
             return ()
         heavy, of_body = _heavy(self.model), {part.body: part for part in self.parts if part.body and part.box is None}
         carried = [[child for child in children if heavy[child]] for children in self._children]
-        chains, taken = [], set[int]()
+        chains, members = [], set[int]()
         for first in of_body:
-            if first in taken:
+            if first in members:
                 continue
             row = [first]
             while len(carried[row[-1]]) == 1 and carried[row[-1]][0] in of_body:
                 row.append(carried[row[-1]][0])
-            taken.update(row)
+            members.update(row)
             if len(row) > 2:
                 points = of_body[row[-1]].points
                 tip = points[int(np.linalg.norm(points, axis=1).argmax())]
@@ -162,10 +162,10 @@ class Skeleton:
 
     def _tips(self) -> dict[int, list[list[float]]]:
         """The origins of frames other than those of bodies and joints, by body."""
-        own = {WORLD, *self.model.body_names, *self.model.joint_names}
+        default = {WORLD, *self.model.body_names, *self.model.joint_names}
         tips: dict[int, list[list[float]]] = {}
         for frame in self.model.frames:
-            if frame.name not in own and frame.body:
+            if frame.name not in default and frame.body:
                 tips.setdefault(frame.body, []).append(_place(frame.placement))
         return tips
 
@@ -175,10 +175,10 @@ class Skeleton:
         reach = [0.0]
         for index, body in enumerate(self.model.bodies, 1):
             step = float(np.linalg.norm(_place(body.placement))) if body.parent else 0.0
-            own = self._points[index]
+            here = self._points[index]
             reach.append(reach[body.parent] + step)
-            if len(own) > 1 and not self._children[index]:
-                reach[index] += float(np.linalg.norm(own, axis=1).max())
+            if len(here) > 1 and not self._children[index]:
+                reach[index] += float(np.linalg.norm(here, axis=1).max())
         return max([*reach, *(float(mass.edges.max()) for mass in self._solids if mass is not None)]) or 1.0
 
     def _colours(self) -> list[str]:
@@ -217,8 +217,8 @@ def _heavy(model: Model) -> list[bool]:
 
 
 def _distinct(points: Array) -> Array:
-    kept: list[Array] = []
+    distinct: list[Array] = []
     for point in points:
-        if all(np.abs(point - other).max() > 1e-6 for other in kept):
-            kept.append(point)
-    return np.array(kept).reshape(-1, 3)
+        if all(np.abs(point - other).max() > 1e-6 for other in distinct):
+            distinct.append(point)
+    return np.array(distinct).reshape(-1, 3)

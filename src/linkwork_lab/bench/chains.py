@@ -9,9 +9,8 @@ from linkwork import Model, mechanisms, set_threads
 from linkwork.algorithms import ALGORITHMS
 from linkwork.inside import cores, form_of
 from linkwork_lab.bench.cases import CASES, CONSTRAINT_FORCE, States
-from linkwork_lab.bench.contest import SOME, Contestant, UnavailableError, contest, ours
+from linkwork_lab.bench.contest import SOME, Contestant, contest, ours
 from linkwork_lab.bench.first_call import probe
-from linkwork_lab.bench.machine import available_memory
 from linkwork_lab.bench.peers import Factory, Peer, among
 from linkwork_lab.bench.subjects import Subject
 
@@ -30,7 +29,7 @@ def measure_chain(
     case, model = CASES[0], mechanisms.serial_chain(n)
     states = States.random(model, max(8, min(largest_batch, _WORK // n)))
     few = states.first(max(1, min(16, len(states), 20_000 // n)))
-    peers, absent = among(available, lambda name, factory: _with_chain(name, factory, n))
+    peers, absent = among(available, lambda _, factory: factory(model))
     row: dict[str, Any] = {"n": n, "states": len(states), "absent": absent, "constraint_force": None}
     set_threads(1)
     try:
@@ -69,11 +68,3 @@ def memory_of_chains(sizes: tuple[int, int]) -> dict[str, Any]:
 
 def _rival(peer: Peer, kind: str, states: States) -> Contestant | None:
     return peer.single(CASES[0], states) if kind == "single" else peer.batch(CASES[0], states.first(SOME), 1)
-
-
-def _with_chain(name: str, factory: Factory, n: int) -> Peer:
-    """The peer with the chain built in it, if there is enough memory."""
-    needed = 2 * 5 * 8.0 * n**3 if name == "pin" else 0.0  # about five tensors of n³ numbers, temporarily twice
-    if 1.2 * needed > available_memory():
-        raise UnavailableError(f"{name} needs about {needed / 1e9:.0f} GB for a chain of {n}")
-    return factory(mechanisms.serial_chain(n))

@@ -93,13 +93,13 @@ def first_calls(subject: Subject, rounds: int, say: Callable[[str], None]) -> di
     cold, cached = [], []
     for k in range(rounds):
         with tempfile.TemporaryDirectory(prefix="linkwork-bench-") as empty:
-            own = subject.cache if k == 0 else None
-            every, folder = own is not None, own or empty  # others need no best: nothing is compared with them
+            cache = subject.cache if k == 0 else None
+            every, folder = cache is not None, cache or empty  # others need no best: nothing is compared with them
             cold.append(probe(subject, folder, every))
             cached += [probe(subject, folder, every), probe(subject, folder)]
     return {"function": CASES[0].name, "cold": _best(cold), "cached": _best(cached)}
 
 
 def _best(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {name: min(run[name] for run in runs) for name in PARTS}
-    return {**found, "calls": runs[0]["calls"]}
+    times: dict[str, Any] = {name: min(run[name] for run in runs) for name in PARTS}
+    return {**times, "calls": runs[0]["calls"]}

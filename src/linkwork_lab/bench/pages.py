@@ -31,8 +31,8 @@ def around(path: Path, name: str) -> tuple[str, str]:
         page = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ArgumentError(f"cannot read {path}: {error}") from None
-    head, found, rest = page.partition(begin)
+    head, start, rest = page.partition(begin)
     _, end, tail = rest.partition(_END)
-    if not (found and end) or begin in tail:
+    if not (start and end) or begin in tail:
         raise ArgumentError(f"{path} must have the lines {begin.strip()} and {_END} once, around the tables")
     return head + begin, end + tail

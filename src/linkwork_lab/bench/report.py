@@ -142,14 +142,14 @@ def size_table(
 def _in_brackets(row: dict[str, Any]) -> str:
     peer = row["peers"].get("pin", {})
     ratio = f" {'~' if peer['disturbed'] else ''}×{peer['ratio']:.1f}" if "ratio" in peer else ""
-    own = f" ({duration(row['in_place'])})" if "in_place" in row else ""
-    return f"{duration(row['seconds'])}{own}{ratio}"
+    in_place = f" ({duration(row['in_place'])})" if "in_place" in row else ""
+    return f"{duration(row['seconds'])}{in_place}{ratio}"
 
 
-def measured(model: dict[str, Any], wanted: Iterable[str] | None = None) -> list[str]:
-    """The functions that were measured on a model, all or those of ``wanted``, in that order."""
+def measured(model: dict[str, Any], names: Iterable[str] | None = None) -> list[str]:
+    """The functions that were measured on a model, all or those among ``names``, in that order."""
     functions = dict.fromkeys(row["function"] for row in model["rows"])
-    return list(functions) if wanted is None else [function for function in wanted if function in functions]
+    return list(functions) if names is None else [function for function in names if function in functions]
 
 
 def _peer(row: dict[str, Any], name: str, parts: int) -> str:
@@ -253,10 +253,10 @@ def _step_table(
     ]
 
 
-def _memory(found: dict[str, Any] | None) -> str:
-    if not found or found["before"] is None:
+def _memory(memory: dict[str, Any] | None) -> str:
+    if not memory or memory["before"] is None:
         return ""
-    return f"{(found['after'] - found['before']) / 1e6:+.1f} MB over {found['steps']:,} steps"
+    return f"{(memory['after'] - memory['before']) / 1e6:+.1f} MB over {memory['steps']:,} steps"
 
 
 def target_table(data: dict[str, Any]) -> tuple[list[str], Rows]:

@@ -61,8 +61,11 @@ def measure_rollout(
     row: dict[str, Any] = {"name": subject.name, "nv": model.nv, "trajectories": trajectories, "steps": steps}
     measured: dict[str, tuple[Contestant, dict[str, Contestant]]] = {"law": (_with_law(states, steps), {})}
     with _as_measured():
-        for kind, every, kept in (("each", 1, slice(None)), ("last", steps, slice(-1, None))):
-            measured[kind] = _ours(states, tau, every), _rivals(available, states, tau, partial(_kept, chosen=kept))
+        for kind, every, rows in (("each", 1, slice(None)), ("last", steps, slice(-1, None))):
+            measured[kind] = (
+                _ours(states, tau, every),
+                _rivals(available, states, tau, partial(_flat, chosen=rows)),
+            )
         measured["mppi"] = _mppi(states, tau, available)
         for kind in ("semi_implicit_euler", "runge_kutta_4", "simulated_law"):
             measured[kind] = _simulation(states.first(1), tau[0, 0], kind, available, LONGER * steps)
@@ -126,9 +129,9 @@ def _mppi(states: States, tau: Array, available: dict[str, Factory]) -> tuple[Co
         return np.tensordot(weights / weights.sum(), tau, 1)
 
     def function() -> Array:
-        found = rollout(model, q, v, tau, **options).cost
-        assert found is not None
-        return plan(found)
+        costs = rollout(model, q, v, tau, **options).cost
+        assert costs is not None
+        return plan(costs)
 
     rivals = {}
     for name, rival in _rivals(available, start, tau, np.asarray).items():
@@ -164,7 +167,7 @@ def _simulation(
     return Contestant("lw.simulate", function, [()], steps, answer), rivals
 
 
-def _kept(raw: Array, chosen: slice) -> Array:
+def _flat(raw: Array, chosen: slice) -> Array:
     return raw[:, chosen].ravel()
 
 
@@ -176,11 +179,11 @@ def _rivals(
 
 
 def _peers(
-    available: dict[str, Factory], model: Model, made: Callable[[Any], Contestant | None]
+    available: dict[str, Factory], model: Model, contestant: Callable[[Any], Contestant | None]
 ) -> dict[str, Contestant]:
     """Those that can step this model."""
     peers, _ = among(available, lambda _, factory: factory(model))
-    rivals = {name: made(peer) for name, peer in peers.items() if name == "mujoco"}
+    rivals = {name: contestant(peer) for name, peer in peers.items() if name == "mujoco"}
     return {name: rival for name, rival in rivals.items() if rival is not None}
 
 

@@ -67,12 +67,12 @@ _BUILT_IN = {"humanoid": ("humanoid", True), "chain of 7": ("serial_chain:7", Fa
 def standard() -> tuple[list[Subject], str]:
     """The robots of the package example-robot-data if it is installed, otherwise built-in mechanisms; and which."""
     try:
-        found = [Path(str(file.locate())).resolve() for file in files("example-robot-data") or ()]
+        paths = [Path(str(file.locate())).resolve() for file in files("example-robot-data") or ()]
     except PackageNotFoundError:
-        found = []
+        paths = []
     subjects = []
     for name, (file, floating) in _ROBOTS.items():
-        path = next((path for path in found if path.as_posix().endswith("/" + file)), None)
+        path = next((path for path in paths if path.as_posix().endswith("/" + file)), None)
         if path is not None and path.is_file():
             subjects.append(Subject(name, str(path), floating, large=name == "Talos"))
     if subjects:

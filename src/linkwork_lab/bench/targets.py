@@ -80,10 +80,10 @@ def _chains(data: dict[str, Any]) -> list[dict[str, Any] | None]:
     rows += _constraint_force(data)
     long = [chain for chain in data["chains"] if chain["n"] >= 100]
     for kind in ("single", "batch"):
-        each = [chain[kind]["seconds"] / chain["n"] for chain in long]
-        if len(each) > 1 and long[-1]["n"] >= 100_000:
+        times = [chain[kind]["seconds"] / chain["n"] for chain in long]
+        if len(times) > 1 and long[-1]["n"] >= 100_000:
             what = f"chains of 100 to 100,000, {kind}: slowest over fastest joint"
-            rows.append(_at_most(what, 1.2, max(each) / min(each), "times"))
+            rows.append(_at_most(what, 1.2, max(times) / min(times), "times"))
     peaks = data["memory"]["peak_bytes"] if data["memory"] else {}
     if peaks and None not in peaks.values():
         one, small, large = sorted(peaks, key=int)
@@ -122,11 +122,11 @@ def _ratio(model: dict[str, Any], function: str, kind: str, threads: int, states
 
 
 def _at_least(what: str, target: float | None, peer: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A row; ``met`` is unknown (None) if other work on the machine slowed the peer down."""
+    """A row; "met" is unknown (None) if other work on the machine slowed the peer down."""
     if target is None or peer is None or "ratio" not in peer:
         return None
-    met = None if peer["disturbed"] else peer["ratio"] >= target
-    return {"what": what, "target": target, "measured": peer["ratio"], "unit": "times faster", "met": met}
+    verdict = None if peer["disturbed"] else peer["ratio"] >= target
+    return {"what": what, "target": target, "measured": peer["ratio"], "unit": "times faster", "met": verdict}
 
 
 def _at_most(what: str, target: float | None, measured: float | None, unit: str = "s") -> dict[str, Any] | None:

@@ -60,11 +60,11 @@ def _row(case: Case, states: States, rounds: int, seconds: float, processes: Seq
 
 def _on(threads: int, case: Case, states: States) -> Contestant:
     """Our call on this number of threads, each call with an output array of its own."""
-    found = ours(case, states.model, states, single=False, in_place=True)
+    contestant = ours(case, states.model, states, single=False, in_place=True)
 
     def function(call: Callable[..., Any], *arguments: Any) -> Any:
         set_threads(threads)
         return call(*arguments)
 
-    found.function = partial(function, found.function)
-    return found
+    contestant.function = partial(function, contestant.function)
+    return contestant

@@ -69,10 +69,10 @@ def compare(
                 for k in (0, 1) if turn % 2 else (1, 0):
                     send(processes[k], str(number))
                     best[number, k] = min(best[number, k], float(receive(processes[k])))
-    found: dict[str, dict[int, tuple[float, float]]] = {}
+    times: dict[str, dict[int, tuple[float, float]]] = {}
     for number, (name, size) in enumerate(measured):
-        found.setdefault(name, {})[size] = best[number, 0], best[number, 1]
-    return found
+        times.setdefault(name, {})[size] = best[number, 0], best[number, 1]
+    return times
 
 
 def print_comparison(
@@ -91,15 +91,15 @@ def print_comparison(
 
 def _measurements(model: lw.Model, functions: Sequence[str], sizes: Sequence[int]) -> list[tuple[str, int, Contestant]]:
     """Every function for every batch size; results of batches are written in place where that is possible."""
-    found = []
+    rows = []
     for size in sizes:
         states = States.random(model, size if size > 1 else 8)
         for name in functions:
             case, in_place = FUNCTIONS[name], size > 1 and FUNCTIONS[name] not in _FURTHER
             contestant = ours(case, model, states, single=size == 1, in_place=in_place)
             contestant.calibrate(0.001)
-            found.append((name, size, contestant))
-    return found
+            rows.append((name, size, contestant))
+    return rows
 
 
 def main() -> None:

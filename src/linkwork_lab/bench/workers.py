@@ -17,13 +17,13 @@ def workers(module: str, argument: str, environments: Sequence[Mapping[str, str]
     """A process for each environment that runs ``main`` of a module, until the end of the context."""
     command = [sys.executable, "-c", f"import {module} as there; there.main()", argument]
     with ExitStack() as stack:
-        found = []
+        processes = []
         for more in environments:
             pipe, environment = subprocess.PIPE, {**os.environ, **more}
-            found.append(subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True))
-            stack.callback(found[-1].communicate)
-            stack.callback(found[-1].kill)
-        yield found
+            processes.append(subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True))
+            stack.callback(processes[-1].communicate)
+            stack.callback(processes[-1].kill)
+        yield processes
 
 
 def send(worker: Worker, line: str) -> None:

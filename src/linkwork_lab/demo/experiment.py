@@ -56,9 +56,9 @@ def measure(scene: Scene, settings: Settings | None = None) -> tuple[Trajectory,
     duration = LOWERING + HOLDING
 
     _motion(scene, 2.0 * settings.step, settings.step)  # so that all code is compiled before the clock starts
-    begun = perf_counter()
+    start = perf_counter()
     motion = _motion(scene, duration, settings.step)
-    seconds = perf_counter() - begun
+    seconds = perf_counter() - start
     with interpreted() if settings.interpreted else nullcontext():
         curves = _curves(scene, motion[:: settings.every])
     return motion, {
@@ -70,7 +70,7 @@ def measure(scene: Scene, settings: Settings | None = None) -> tuple[Trajectory,
             "coupling": float(np.max(curves["coupling"])),
             "coupling_of_rotation": float(np.max(curves["coupling_of_rotation"])),
             "coupling_unprojected": float(np.max(curves["coupling_unprojected"])),
-            "internal_error": float(np.abs(np.subtract(curves["internal"], curves["internal_wanted"])).max()),
+            "internal_error": float(np.abs(np.subtract(curves["internal"], curves["internal_command"])).max()),
             "weld_gap": float(np.max(curves["weld_gap"])),
             "foot_gap": float(np.max(curves["foot_gap"])),
             "posture_change": float(np.abs(curves["posture"]).max()),
@@ -109,27 +109,27 @@ def checks(numbers: dict[str, Any]) -> dict[str, tuple[bool, str]]:
 
 def _curves(scene: Scene, motion: Trajectory) -> dict[str, Any]:
     """The quantities plotted over time."""
-    model, held = scene.model, scene.held
+    model, box = scene.model, scene.task
     ends = [*HANDS, "left_grip", "right_grip", "right_sole", "box"]
     places = forward_kinematics(model, motion.q, ends)
     curves: dict[str, Any] = {"t": motion.t, "position": places[:, 5, :3, 3]}
-    references = [held.reference.at(t) for t in motion.t]
+    references = [box.reference.at(t) for t in motion.t]
     curves["reference"] = np.array([sample.value[:3, 3] for sample in references])
-    errors = np.array([held.error(t, place) for t, place in zip(motion.t, places[:, 5], strict=True)])
+    errors = np.array([box.error(t, place) for t, place in zip(motion.t, places[:, 5], strict=True)])
     curves["position_error"], curves["rotation_error"] = errors[:, :3], errors[:, 3:]
     curves["posture"] = difference(model, scene.q, motion.q)[:, :-6]
     curves["weld_gap"] = np.abs(places[:, :2] - places[:, 2:4]).max(axis=(1, 2, 3))
     curves["foot_gap"] = np.linalg.norm(places[:, 4, :3, 3] - places[0, 4, :3, 3], axis=1)
     curves["centre_of_mass"] = centre_of_mass(model, motion.q)
-    inside, wanted, projected, advised = [], [], [], []
+    inside, command, projected, unprojected = [], [], [], []
     for t, q, v, wrenches in zip(motion.t, motion.q, motion.v, motion.constraint_forces, strict=True):
-        whole = augmented_object(model, q, v, held)
+        whole = augmented_object(model, q, v, box)
         inside.append(whole.internal(-wrenches)[:, :3])
-        wanted.append(whole.internal(held.internal.at(t).value.reshape(2, 6))[:, :3])
+        command.append(whole.internal(box.internal.at(t).value.reshape(2, 6))[:, :3])
         projected.append(scene.controller.command(t, q, v).posture)
-        advised.append(_advice(scene, q, v))
-    curves |= {"internal": inside, "internal_wanted": wanted}
-    caused, raw = (_hands_accelerated(scene, motion, np.array(push)) for push in (projected, advised))
+        unprojected.append(_advice(scene, q, v))
+    curves |= {"internal": inside, "internal_command": command}
+    caused, raw = (_hands_accelerated(scene, motion, np.array(push)) for push in (projected, unprojected))
     return curves | {
         "coupling": caused[..., :3].max(axis=-1), "coupling_of_rotation": caused[..., 3:].max(axis=-1),
         "coupling_unprojected": raw[..., :3].max(axis=-1),
@@ -158,10 +158,10 @@ def _advice(scene: Scene, q: Array, v: Array) -> Array:
 
 
 def _at_the_paper_s_rate(scene: Scene, duration: float) -> float:
-    """The error of the box to its spline (m) if the controller runs at 300 Hz with its torque held in between."""
+    """The error of the box to its spline (m) if the controller runs at 300 Hz with its torque constant in between."""
     motion = _motion(scene, duration, 1.0 / PAPER_RATE, hold=1)
     places = forward_kinematics(scene.model, motion.q, ["box"])[:, 0]
-    return max(float(np.abs(scene.held.error(t, place)[:3]).max()) for t, place in zip(motion.t, places, strict=True))
+    return max(float(np.abs(scene.task.error(t, place)[:3]).max()) for t, place in zip(motion.t, places, strict=True))
 
 
 def _motion(scene: Scene, duration: float, step: float, **options: Any) -> Trajectory:
@@ -198,9 +198,9 @@ def _rate(scene: Scene, motion: Trajectory, calls: int) -> float:
     """The rate of the controller (Hz), over states of the motion: the median."""
     times = []
     for k in np.linspace(0, len(motion) - 1, calls).astype(int).tolist():
-        begun = perf_counter()
+        start = perf_counter()
         scene.controller.torque(float(motion.t[k]), motion.q[k], motion.v[k])
-        times.append(perf_counter() - begun)
+        times.append(perf_counter() - start)
     return 1.0 / float(np.median(times))
 
 
@@ -210,9 +210,9 @@ def _batch_rate(scene: Scene, motion: Trajectory) -> float:
     set_threads(1)
     try:
         for _ in range(20):  # code is compiled in the first
-            begun = perf_counter()
+            start = perf_counter()
             scene.controller.torques(motion.t, motion.q, motion.v)
-            times.append(perf_counter() - begun)
+            times.append(perf_counter() - start)
     finally:
         set_threads(before)
     return len(motion) / min(times)

@@ -78,4 +78,4 @@ def _posture(axes: Any, t: Any, curves: dict[str, Any], scene: Scene) -> None:
 def _squeeze(axes: Any, t: Any, curves: dict[str, Any], scene: Scene) -> None:
     for k, name in enumerate(("left hand, along y", "right hand, along y")):
         (line,) = axes.plot(t, np.array(curves["internal"])[:, k, 1], label=name)
-        axes.plot(t[::10], np.array(curves["internal_wanted"])[::10, k, 1], ".", color=line.get_color(), markersize=5)
+        axes.plot(t[::10], np.array(curves["internal_command"])[::10, k, 1], ".", color=line.get_color(), markersize=5)

@@ -62,7 +62,7 @@ class Scene:
     model: Model
     q: Array
     welds: tuple[Weld, Weld]
-    held: HeldObject
+    task: HeldObject
     controller: OperationalSpaceController
 
 
@@ -89,11 +89,11 @@ def scene() -> Scene:
     press[:, 1] = -SQUEEZE, SQUEEZE  # the hands' y axes point to the left
     off, on = np.zeros(12), press.ravel()
     squeeze = CubicSpline([0.0, 0.5 * (LOWERING + HOLDING), LOWERING + HOLDING], [off, on, off])
-    held = HeldObject("box", welds, CubicSpline([0.0, LOWERING], [start, end]), kp=100.0, internal=squeeze)
+    task = HeldObject("box", welds, CubicSpline([0.0, LOWERING], [start, end]), kp=100.0, internal=squeeze)
     foot = Task("right_sole", forward_kinematics(model, q, ["right_sole"])[0], kp=400.0)
     springs = [*(_of(SPRINGS, name) for name in hinges), *[0.0] * 6]
-    controller = OperationalSpaceController(model, [foot, held], Posture(q, springs, kd=DAMPING))
-    return Scene(model, q, welds, held, controller)
+    controller = OperationalSpaceController(model, [foot, task], Posture(q, springs, kd=DAMPING))
+    return Scene(model, q, welds, task, controller)
 
 
 def _of(numbers: dict[str, float], joint: str) -> float:

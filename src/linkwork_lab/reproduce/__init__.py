@@ -1,14 +1,13 @@
-"""Experiments of the papers repeated, and questions that these left open: figures, data and a summary in one folder.
+"""Experiments of the papers repeated, and questions that these left open: figures and data in one folder, and tables.
 
-Each experiment is a package with ``parts`` (of its data, which JSON can hold), ``draw`` (figures of them),
-``summarise`` (tables of them on the console) and ``tables`` (those of its page, by their places there; the table
-"claims" compares the paper's claims with the results).
+Each experiment is a package with ``parts`` (of its data, which JSON can hold), ``draw`` (figures of them)
+and ``tables`` (in Markdown, by their places on its page; "claims" compares the paper's claims with the results).
 
     parts                           data in parts: exact counts; times and errors with the commit of their code
     counting, clock                 operations and times
     steps, longest_path, schedule   parallelism: sequential steps, dependent operations, processors
     truth, rounding                 50 digits, and errors against them
-    pictures, tables, markdown      figures, and tables on the console and on pages
+    pictures, markdown              figures, and tables
     operational_inertia, virtual_work, closed_chains, constraint_force, accuracy
                                     the experiments
 """
@@ -18,8 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
-
-from rich.console import Console
 
 from linkwork_lab.reproduce import accuracy, closed_chains, constraint_force, operational_inertia, virtual_work
 from linkwork_lab.reproduce.parts import Parts
@@ -31,8 +28,6 @@ class Experiment(Protocol):
     def parts(self, quick: bool, say: Callable[[str], None]) -> tuple[Any, Parts]: ...
 
     def draw(self, data: dict[str, Any], folder: Path) -> list[Path]: ...
-
-    def summarise(self, data: dict[str, Any], console: Console) -> None: ...
 
     def tables(self, data: dict[str, Any]) -> dict[str, str]: ...
 

@@ -47,16 +47,16 @@ def race(
     rounds: int,
     seconds: float,
     frames: Sequence[Frame] = (),
-    given: Mapping[str, Array] | None = None,
+    shared: Mapping[str, Array] | None = None,
 ) -> dict[str, float | None]:
     """Seconds for one state of each runner; None if its result differs from that of the first.
 
-    ``given`` has arguments that are the same for all states. All runners take the same arguments.
+    ``shared`` are arguments that are the same for all states. All runners take the same arguments.
     """
     algorithm = next(iter(runners.values())).algorithm
     results = sum(size(space, model, len(frames)) for space in algorithm.results)
     states = States.random(model, max(1, min(_BODIES // len(model.bodies), _RESULTS // results)))
-    fixed = {name: np.broadcast_to(row, (len(states), row.size)) for name, row in (given or {}).items()}
+    fixed = {name: np.broadcast_to(row, (len(states), row.size)) for name, row in (shared or {}).items()}
     arguments = [(states.fields | fixed)[name] for name, _ in algorithm.arguments if name != "f_ext"]
     return best(
         {
@@ -103,7 +103,7 @@ def crossover(x: Sequence[float], slow: Sequence[float | None], fast: Sequence[f
     gaps = [(at, s - f) for at, s, f in zip(x, slow, fast, strict=True) if s is not None and f is not None]
     if not gaps or gaps[-1][1] < 0.0:
         return None
-    for (left, before), (right, after) in reversed(list(pairwise(gaps))):
+    for (x0, before), (x1, after) in reversed(list(pairwise(gaps))):
         if before < 0.0:
-            return left + (right - left) * before / (before - after)
+            return x0 + (x1 - x0) * before / (before - after)
     return gaps[0][0]

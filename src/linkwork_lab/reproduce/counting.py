@@ -27,9 +27,9 @@ KINDS = {
 
 
 def as_written(algorithm: Algorithm, model: Model, frames: Sequence[Frame] = ()) -> dict[str, int]:
-    """Operations of each kind for one state without external forces, for the given frames."""
+    """Operations of each kind for one state without external forces, about these frames."""
     counts: Counter[str] = Counter()
-    traverse(algorithm, model, Counted(counts), frames)
+    traverse(algorithm, model, CountingScalar(counts), frames)
     return _by_kind(counts)
 
 
@@ -51,40 +51,40 @@ def folded(algorithm: Algorithm, model: Model, frames: Sequence[Frame] = ()) -> 
 
 
 def _by_kind(counts: Counter[str]) -> dict[str, int]:
-    left = set(counts).difference(*KINDS.values(), {"less"})
-    if left:
-        raise KeyError(f"operations of no kind: {sorted(left)}")
+    unknown = set(counts).difference(*KINDS.values(), {"less"})
+    if unknown:
+        raise KeyError(f"operations of no kind: {sorted(unknown)}")
     return {kind: sum(counts[name] for name in names) for kind, names in KINDS.items()}
 
 
-class Counted:
+class CountingScalar:
     """A scalar without a value, which counts the operations on it."""
 
-    __slots__ = ("found",)
+    __slots__ = ("counts",)
 
-    def __init__(self, found: Counter[str]) -> None:
-        self.found = found
+    def __init__(self, counts: Counter[str]) -> None:
+        self.counts = counts
 
-    def _one(self, kind: str) -> Counted:
-        self.found[kind] += 1
+    def _one(self, kind: str) -> CountingScalar:
+        self.counts[kind] += 1
         return self
 
-    def __add__(self, _: Any) -> Counted:
+    def __add__(self, _: Any) -> CountingScalar:
         return self._one("add")
 
-    def __sub__(self, _: Any) -> Counted:
+    def __sub__(self, _: Any) -> CountingScalar:
         return self._one("sub")
 
-    def __mul__(self, _: Any) -> Counted:
+    def __mul__(self, _: Any) -> CountingScalar:
         return self._one("mul")
 
-    def __truediv__(self, _: Any) -> Counted:
+    def __truediv__(self, _: Any) -> CountingScalar:
         return self._one("div")
 
-    def __neg__(self) -> Counted:
+    def __neg__(self) -> CountingScalar:
         return self._one("neg")
 
-    def __lt__(self, _: Any) -> Counted:
+    def __lt__(self, _: Any) -> CountingScalar:
         return self
 
     __gt__ = __lt__
@@ -94,7 +94,7 @@ class Counted:
 
     __radd__, __rsub__, __rmul__, __rtruediv__ = __add__, __sub__, __mul__, __truediv__
 
-    def sqrt(self) -> Counted:
+    def sqrt(self) -> CountingScalar:
         return self._one("sqrt")
 
     def elementary(self, names: tuple[str, ...], text: Any, operands: tuple[Any, ...]) -> Any:

@@ -48,8 +48,8 @@ class Depth:
     sqrt = __neg__
 
     def elementary(self, names: tuple[str, ...], text: Any, operands: tuple[Any, ...]) -> Any:
-        found = tuple(Depth(1 + max(map(_depth, operands))) for _ in names)
-        return found[0] if len(found) == 1 else found
+        results = tuple(Depth(1 + max(map(_depth, operands))) for _ in names)
+        return results[0] if len(results) == 1 else results
 
     def __lt__(self, other: Any) -> Depth:
         return Depth(max(self.depth, _depth(other)))

@@ -46,13 +46,13 @@ def measured_on(data: Mapping[str, Any]) -> str:
     runs: dict[str, list[str]] = {}
     for place, stamp in data["stamps"].items():
         runs.setdefault(_run(stamp), []).append(place)
-    told = [
+    texts = [
         run + (f" ({', '.join(_groups(places, data['stamps']))})" if len(runs) > 1 else "")
         for run, places in runs.items()
     ]
     busy = load_of(data) > IDLE
     return (
-        f"Times and errors were measured on {'; '.join(told)}. "
+        f"Times and errors were measured on {'; '.join(texts)}. "
         + ("Under such a load times may be off by half. " if busy else "The machine was otherwise idle. ")
         + "Counts are exact, and those of the code: a test counts again. The data are in docs/data."
     )

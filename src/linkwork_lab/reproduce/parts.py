@@ -14,6 +14,8 @@ from typing import Any
 from linkwork import ArgumentError
 from linkwork_lab.bench.machine import conditions
 
+Say = Callable[[str], None]
+"""Tells the user what is being measured."""
 COUNTS = "counts"
 """The name of all parts that are exact."""
 OF_MACHINE = ("cpu", "cores", "lanes", "load")
@@ -45,11 +47,11 @@ def measured(measure: Callable[..., Any], *arguments: Any) -> Part:
 def measure(
     settings: Any,
     parts: Parts,
-    say: Callable[[str], None],
-    kept: Mapping[str, Any] | None = None,
+    say: Say,
+    earlier: Mapping[str, Any] | None = None,
     again: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The data of all parts; with data that are ``kept``, of those at or below the places ``again`` only. "counts" are
+    """The data of all parts; with ``earlier`` data, of those at or below the places ``again`` only. "counts" are
     all exact parts.
     """  # fmt: skip
     chosen = {place: part for place, part in parts.items() if not again or any(_is(place, part, a) for a in again)}
@@ -58,7 +60,7 @@ def measure(
             raise ArgumentError(f"there is no part {name!r}; there are {COUNTS}, {', '.join(parts)}")
     now = conditions(settings)
     stamp = {"when": now["when"], "commit": now["commit"], **{name: now["machine"][name] for name in OF_MACHINE}}
-    data = dict(kept or now)
+    data = dict(earlier or now)
     if not all(part.exact for part in chosen.values()):
         data |= now
     stamps = data.setdefault("stamps", {})

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from linkwork import Model, random_state
 from linkwork.algorithms import ALGORITHMS, Algorithm
-from linkwork.inside import evaluate
+from linkwork.inside import evaluate, form_of
 from linkwork.joints import Revolute
 from linkwork_lab.reproduce.clock import Runner, code_of
+from linkwork_lab.reproduce.parts import Say
 from linkwork_lab.reproduce.truth import exact, relative_error
 
 Array = NDArray[np.float64]
-Say = Callable[[str], None]
 Method = Callable[[Array, Array, Array], Array]
 """q̈ of one state from q, v and τ."""
 State = tuple[Array, Array, Array]
@@ -28,8 +28,6 @@ State = tuple[Array, Array, Array]
 
 HINGES = [Revolute("z"), Revolute("y")]
 """The joints of a chain that leaves the plane."""
-FEW = 100
-"""Bodies up to which compiling code does not pay off."""
 _BODIES = 3000
 """Limit on the bodies of all states of a mechanism, if it is not longer: 50 digits take a millisecond or more for each.
 """
@@ -59,21 +57,21 @@ def lighter(model: Model, bodies: set[int], ratio: float) -> Model:
 
 
 def errors(
-    case: Case, values: Sequence[float], methods: Callable[[Model], Mapping[str, Method]], states: int, say: Say
+    case: Case, values: Sequence[float], methods: Callable[[Model, float], Mapping[str, Method]], states: int, say: Say
 ) -> dict[str, Any]:
     """The worst error of each method at each size or ratio; None where a method was not run or gave a non-finite
     result.
 
-    ``methods`` returns those to run for a mechanism; ``states`` are fewer on long mechanisms.
+    ``methods`` returns those to run for a mechanism and its size or ratio; ``states`` are fewer on long mechanisms.
     """
-    found: dict[str, list[float | None]] = {}
+    curves: dict[str, list[float | None]] = {}
     for place, value in enumerate(values):
         say(f"rounding: {case.label}, {value:g}")
         model = case.make(value)
         count = min(states, max(1, _BODIES // len(model.bodies)))
-        for method, error in worst(model, methods(model), _states(case, model, count)).items():
-            found.setdefault(method, [None] * len(values))[place] = error
-    return {"label": case.label, "axis": case.axis, "values": list(values), "errors": found}
+        for method, error in worst(model, methods(model, value), _states(case, model, count)).items():
+            curves.setdefault(method, [None] * len(values))[place] = error
+    return {"label": case.label, "axis": case.axis, "values": list(values), "errors": curves}
 
 
 def _states(case: Case, model: Model, count: int) -> Iterator[State]:
@@ -88,14 +86,21 @@ def _states(case: Case, model: Model, count: int) -> Iterator[State]:
 
 def worst(model: Model, methods: Mapping[str, Method], states: Iterable[State]) -> dict[str, float | None]:
     """The worst error of each method; None where a result is not finite."""
-    found: dict[str, float] = dict.fromkeys(methods, 0.0)
+    maxima: dict[str, float] = dict.fromkeys(methods, 0.0)
     for q, v, tau in states:
         (truth,) = exact(ALGORITHMS["articulated_body"], model, [q, v, tau, None])
         for name, method in methods.items():
             result = method(q, v, tau)
             error = relative_error(result.tolist(), truth) if np.isfinite(result).all() else np.inf
-            found[name] = max(found[name], error)
-    return {name: error if np.isfinite(error) else None for name, error in found.items()}
+            maxima[name] = max(maxima[name], error)
+    return {name: error if np.isfinite(error) else None for name, error in maxima.items()}
+
+
+def by_form(algorithm: Algorithm, model: Model) -> Method:
+    """By code with loops, to be compiled in seconds, if that is the algorithm's form for the mechanism; interpreted
+    otherwise. Results are identical to the last bit.
+    """
+    return (compiled if form_of(algorithm, model) == "rolled" else interpreted)(algorithm, model)
 
 
 def interpreted(algorithm: Algorithm, model: Model) -> Method:
@@ -109,6 +114,6 @@ def interpreted(algorithm: Algorithm, model: Model) -> Method:
 
 
 def compiled(algorithm: Algorithm, model: Model) -> Method:
-    """The same by rolled machine code, whose results are identical to the last bit."""
+    """The same by rolled machine code."""
     code = code_of(Runner(algorithm, "rolled"), model)
     return lambda q, v, tau: code(q[None], v[None], tau[None])[0]

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from linkwork import Model
 from linkwork.algorithms import Algorithm
 from linkwork.inside import Field, Seam, Segment, Tree, flatten
-from linkwork_lab.reproduce.counting import Counted, traverse
+from linkwork_lab.reproduce.counting import CountingScalar, traverse
 
 Item = TypeVar("Item")
 
@@ -43,8 +43,8 @@ class Machine:
 
     def message(self, numbers: int, processors: int) -> float:
         """Seconds for a message of ``numbers`` numbers."""
-        own = self.bandwidth / processors if self.shared else self.bandwidth
-        return self.latency + BYTES * numbers / own
+        bandwidth = self.bandwidth / processors if self.shared else self.bandwidth
+        return self.latency + BYTES * numbers / bandwidth
 
 
 FREE = Machine("no communication", 1 << 30, 2.0e9)
@@ -99,19 +99,24 @@ def record(algorithm: Algorithm, model: Model) -> list[Task]:
         3.8
     """
     tree = _Recording(model)
-    traverse(algorithm, model, Counted(tree.found), tree=tree)
+    traverse(algorithm, model, CountingScalar(tree.counts), tree=tree)
     tree.begin(None)
     return tree.tasks[:-1]
 
 
 def run(tasks: list[Task], machine: Machine, processors: int) -> Outcome:
-    """The time of a machine with this number of its processors."""
-    at, spent = [0.0] * processors, [0.0] * processors  # the time that each is busy until, and the messages on its path
+    """The time of a machine with this number of its processors: of each, when it is idle again, and the messages
+    on the path to that.
+    """
+    at, messages_at = (
+        [0.0] * processors,
+        [0.0] * processors,
+    )
     ends: list[tuple[int, float, float]] = []
     arrived: dict[tuple[int, int], float] = {}
     for task in tasks:
         where = 0 if task.place is None else int(task.place * processors)
-        start, messages = at[where], spent[where]
+        start, messages = at[where], messages_at[where]
         for number, count in task.reads.items():
             sender, ready, before = ends[number]
             if sender != where:
@@ -122,13 +127,13 @@ def run(tasks: list[Task], machine: Machine, processors: int) -> Outcome:
                 ready = there
             if ready > start:
                 start, messages = ready, before
-        at[where], spent[where] = start + task.operations / machine.rate, messages
+        at[where], messages_at[where] = start + task.operations / machine.rate, messages
         ends.append((where, at[where], messages))
-    seconds, messages = max(zip(at, spent, strict=True))
+    seconds, messages = max(zip(at, messages_at, strict=True))
     return Outcome(seconds, messages / seconds if seconds else 0.0)
 
 
-class _Recorded(Field):
+class _RecordingField(Field):
     """A field that records which task stored a value."""
 
     __slots__ = ("tree", "stored")
@@ -158,14 +163,14 @@ class _Recording(Tree):
     """A tree that records the tasks of an algorithm."""
 
     def __init__(self, model: Model) -> None:
-        self.found: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
         self.tasks: list[Task] = [Task(None)]
         self._before, self._links = 0, len(model.bodies)
-        super().__init__(model, (), lambda _: Counted(self.found))
+        super().__init__(model, (), lambda _: CountingScalar(self.counts))
 
     def begin(self, place: float | None) -> None:
         """End the current task, and begin another."""
-        total = self.found.total()
+        total = self.counts.total()
         self.tasks[-1].operations = total - self._before
         self._before = total
         if self.tasks[-1].place is None and not self.tasks[-1].operations and not self.tasks[-1].reads:
@@ -180,7 +185,7 @@ class _Recording(Tree):
         self.begin(None)
 
     def field(self) -> Field:
-        return _Recorded(self)
+        return _RecordingField(self)
 
     persistent_field = field
 

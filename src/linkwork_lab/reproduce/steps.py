@@ -14,7 +14,7 @@ from typing import TypeVar
 from linkwork import Model
 from linkwork.algorithms import Algorithm
 from linkwork.inside import Tree
-from linkwork_lab.reproduce.counting import Counted, traverse
+from linkwork_lab.reproduce.counting import CountingScalar, traverse
 
 Item = TypeVar("Item")
 
@@ -63,27 +63,27 @@ def steps(algorithm: Algorithm, model: Model) -> Steps:
         >>> [steps(ALGORITHMS["constraint_force"], chain).depth for chain in chains]
         [25, 41]
     """
-    found: Counter[str] = Counter()
-    tree = _Counting(model, found)
-    traverse(algorithm, model, Counted(found), tree=tree)
+    counts: Counter[str] = Counter()
+    tree = _Counting(model, counts)
+    traverse(algorithm, model, CountingScalar(counts), tree=tree)
     per_step = [(len(turns), sum(turns), max(turns)) for turns in tree.turns]
     items, operations, longest = zip(*per_step, strict=True) if per_step else ((), (), ())
-    return Steps(items, operations, longest, sum(found.values()) - sum(operations))
+    return Steps(items, operations, longest, sum(counts.values()) - sum(operations))
 
 
 class _Counting(Tree):
     """A tree that records the cost of the iterations of parallel loops."""
 
-    def __init__(self, model: Model, found: Counter[str]) -> None:
-        super().__init__(model, (), lambda _: Counted(found))
-        self.found = found
+    def __init__(self, model: Model, counts: Counter[str]) -> None:
+        super().__init__(model, (), lambda _: CountingScalar(counts))
+        self.counts = counts
         self.turns: list[list[int]] = []
 
     def parallel(self, items: Iterable[Item]) -> Iterator[Item]:
         turns: list[int] = []
         for item in items:
-            before = self.found.total()
+            before = self.counts.total()
             yield item
-            turns.append(self.found.total() - before)
+            turns.append(self.counts.total() - before)
         if turns:
             self.turns.append(turns)

@@ -24,8 +24,8 @@ def exact(
 ) -> list[list[Any]]:
     """The results for one state, as numbers of 50 digits; None stands for no external forces."""
     number = _context().mpf
-    given = [None if array is None else [number(x) for x in array.tolist()] for array in arguments]
-    return evaluate(algorithm, model, given, frames)
+    values = [None if array is None else [number(x) for x in array.tolist()] for array in arguments]
+    return evaluate(algorithm, model, values, frames)
 
 
 def relative_error(numbers: Sequence[float], truth: Sequence[Any]) -> float:

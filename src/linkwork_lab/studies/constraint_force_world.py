@@ -66,7 +66,7 @@ def constraint_force_world(
     H, B = fields(tree, AnyWrenches, 2)
     W: Field[Mobility] = tree.field()
     share: Field[Share] = tree.field()
-    t, held = fields(tree, Force, 2)
+    t, joint_force = fields(tree, Force, 2)
     free, a = fields(tree, Motion, 2)
     Y, E = fields(tree, Matrix, 2)
     r: Field[Column] = tree.field()
@@ -81,14 +81,14 @@ def constraint_force_world(
         S[body] = body.joint.subspace(q[body])
         X0[body] = X[body]
     accumulate(tree, chain, branches, X0, Transform.__mul__)
-    needed = _held_forces(tree, chain, branches, X0, S, q, v, f_ext)
+    load = _joint_wrenches(tree, chain, branches, X0, S, q, v, f_ext)
     for body in tree.parallel(bodies):
         IA[body], pA[body] = body.inertia.articulated(), Force.zero()
-        u[body] = minus(tau[body], S[body].dot(X0[body].to_child(needed[body])))
+        u[body] = minus(tau[body], S[body].dot(X0[body].to_child(load[body])))
 
     def gather(body: Body, shares: list[Share]) -> None:
-        for each in shares:
-            step.receive(body, each)
+        for contribution in shares:
+            step.receive(body, contribution)
         if body.index not in on_chain:
             step.factor(body)
             step.drive(body, u[body])
@@ -107,7 +107,7 @@ def constraint_force_world(
     for body in tree.parallel(chain):
         span(body)
         W[body] = Mobility.of_inertia(X0[body].to_parent(IA[body]))
-        held[body] = B[body].times(u[body])
+        joint_force[body] = B[body].times(u[body])
 
     behind = {body.index: after for body, after in pairwise(chain)}
 
@@ -118,7 +118,7 @@ def constraint_force_world(
 
     width = max((len(H[body].compliance) for body in chain), default=0)
     for body in tree.parallel(chain):
-        t[body] = total_on(body, held) - X0[body].to_parent(pA[body]) if bias else total_on(body, held)
+        t[body] = total_on(body, joint_force) - X0[body].to_parent(pA[body]) if bias else total_on(body, joint_force)
         free[body] = W[body] * t[body]
     for body in tree.parallel(chain):
         Y[body] = padded_with_identity(H[body].project(W[body] + W[body.parent]), width)
@@ -129,9 +129,9 @@ def constraint_force_world(
     n = cyclic_reduction(tree, chain, Y, E, r)
 
     for body in tree.parallel(chain):
-        held[body] = H[body].times(n[body][: len(H[body].compliance)])
+        joint_force[body] = H[body].times(n[body][: len(H[body].compliance)])
     for body in tree.parallel(chain):
-        a[body] = W[body] * (t[body] + total_on(body, held))
+        a[body] = W[body] * (t[body] + total_on(body, joint_force))
     for body in tree.parallel(chain):
         qdd[body] = B[body].dot(a[body] - a[body.parent])  # Eq. 16
 
@@ -142,7 +142,7 @@ def constraint_force_world(
     return (qdd,)
 
 
-def _held_forces(
+def _joint_wrenches(
     tree: KnownTree,
     chain: Sequence[Body],
     branches: Sequence[Sequence[Body]],
@@ -153,27 +153,27 @@ def _held_forces(
     f_ext: BodyForces,
 ) -> Field[Force]:
     """The wrench that each joint transmits at q̈ = 0, in world coordinates: inverse dynamics by scans."""
-    moved, V, A = fields(tree, Motion, 3)
-    F, handed = fields(tree, Force, 2)
+    joint_velocity, V, A = fields(tree, Motion, 3)
+    F, subtree = fields(tree, Force, 2)
     bodies = list(tree.outward())
 
     for body in tree.parallel(bodies):
-        moved[body] = V[body] = X0[body].to_parent(S[body].times(v[body]))
+        joint_velocity[body] = V[body] = X0[body].to_parent(S[body].times(v[body]))
     accumulate(tree, chain, branches, V, Motion.__add__)
     for body in tree.parallel(bodies):
-        A[body] = V[body].cross(moved[body]) + X0[body].to_parent(body.joint.bias(q[body], v[body]))
+        A[body] = V[body].cross(joint_velocity[body]) + X0[body].to_parent(body.joint.bias(q[body], v[body]))
     accumulate(tree, chain, branches, A, Motion.__add__)
     for body in tree.parallel(bodies):
         inertia = X0[body].to_parent(body.inertia)
-        weighed = inertia * (A[body] - tree.gravity) + V[body].cross(inertia * V[body])
-        F[body] = weighed - X0[body].to_parent(f_ext[body])
+        rate = inertia * (A[body] - tree.gravity) + V[body].cross(inertia * V[body])
+        F[body] = rate - X0[body].to_parent(f_ext[body])
 
     def gather(body: Body, forces: list[Force]) -> None:
         for force in forces:
             F[body] = F[body] + force
-        handed[body] = F[body]
+        subtree[body] = F[body]
 
-    gather_inward(tree, chain, branches, handed, Force.__add__, gather)
+    gather_inward(tree, chain, branches, subtree, Force.__add__, gather)
     parallel_prefix(tree, list(reversed(chain)), F, Force.__add__)
     return F
 
@@ -185,6 +185,6 @@ def as_forces(h: Sequence[Motion]) -> list[Force]:
 
 def _reciprocal(h: list[Motion], I_X: ArticulatedInertia) -> list[Force]:
     """The columns of I_X h (hᵀ I_X h)⁻¹."""
-    felt = [I_X * column for column in h]
-    factor = Factor.of_matrix([[row.dot(column) for column in felt] for row in h])
-    return [combination(felt, factor.solve(unit)) for unit in units(len(h))]
+    forces = [I_X * column for column in h]
+    factor = Factor.of_matrix([[row.dot(column) for column in forces] for row in h])
+    return [combination(forces, factor.solve(unit)) for unit in units(len(h))]

@@ -39,11 +39,11 @@ def explicit_inverse(tree: PointedTree, q: JointValues) -> tuple[Field[list[Moti
         for other in tree.frames():
             block[other, point] = [Motion.zero()] * 6
             for body in tree.outward():
-                own = columns([y.numbers() for y in Y[point, body]], 6)
+                response = columns([y.numbers() for y in Y[point, body]], 6)
                 there = block[other, point]
                 block[other, point] = [
                     _minus(a, [-number for number in numbers], J[other, body])
-                    for a, numbers in zip(there, own, strict=True)
+                    for a, numbers in zip(there, response, strict=True)
                 ]
     return (block,)
 

@@ -37,10 +37,12 @@ def virtual_work_split(
 ) -> tuple[JointField]:
     """q̈, with every link split until it has at most three joints."""
     split = SplitTree(tree)
-    (parted,) = virtual_work_unsplit(split, split.share(q), split.share(v), split.share(tau), split.share_forces(f_ext))
+    (accelerations,) = virtual_work_unsplit(
+        split, split.share(q), split.share(v), split.share(tau), split.share_forces(f_ext)
+    )
     qdd: JointField = tree.field()
     for body in tree.outward():
-        qdd[body] = parted[split.first[body.index]]
+        qdd[body] = accelerations[split.first[body.index]]
     return (qdd,)
 
 
@@ -107,7 +109,7 @@ def virtual_work_unsplit(
     V, c, u = fields(tree, Motion, 3)
     t, f = fields(tree, Force, 2)
     Phi, Phi_J, Omega, S, S_J, B = fields(tree, Matrix, 6)
-    right, n, pushed = fields(tree, Column, 3)
+    right, n, effect = fields(tree, Column, 3)
     qdd: JointField = tree.field()
     V[tree.world], A[tree.world], t[tree.world] = Motion.zero(), Mobility.zero(), Force.zero()
     u[tree.world] = -tree.gravity
@@ -123,9 +125,9 @@ def virtual_work_unsplit(
         X[body] = body.placement * body.joint.transform(q[body])
         subspace = body.joint.subspace(q[body])
         K[body], J[body] = subspace.complement(body.rotor), subspace.dual()  # Eqs. 9, 10
-        moved = subspace.times(v[body])
-        V[body] = X[body].to_child(V[body.parent]) + moved
-        c[body] = body.joint.bias(q[body], v[body]) + V[body].cross(moved)
+        joint_velocity = subspace.times(v[body])
+        V[body] = X[body].to_child(V[body.parent]) + joint_velocity
+        c[body] = body.joint.bias(q[body], v[body]) + V[body].cross(joint_velocity)
         A[body] = RigidMobility.of_inertia(body.inertia).full()
         f[body] = J[body].times(tau[body])
         t[body] = f_ext[body] - V[body].cross(body.inertia * V[body]) + f[body]  # Eq. 28
@@ -138,25 +140,25 @@ def virtual_work_unsplit(
         for x in siblings(body):
             Omega[body, x], Omega[x, body] = _zero(K[body], K[x]), _zero(K[x], K[body])
 
-    def feel(m: Body) -> None:
+    def cross_mobilities(m: Body) -> None:
         """Φ and Φ_J between a joint and those around it; of Φ_J, columns."""
-        own, other = units_of(m)
+        child, parent = units_of(m)
         for x in tree.children_inward(m):
             there = [-(A[m] * X[x].to_parent(pull)) for pull in K[x].units()]
-            Phi[m, x], Phi_J[m, x] = seen(m, there)  # Eq. 39
-            Phi_J[x, m] = [J[x].dot(-X[x].to_child(motion)) for motion in own]
+            Phi[m, x], Phi_J[m, x] = projections(m, there)  # Eq. 39
+            Phi_J[x, m] = [J[x].dot(-X[x].to_child(motion)) for motion in child]
         for x in tree.siblings_behind(m):
             there = [A[m.parent] * X[x].to_parent(pull) for pull in K[x].units()]
-            Phi[m, x], Phi_J[m, x] = seen(m, [X[m].to_child(motion) for motion in there])
-            Phi_J[x, m] = [J[x].dot(X[x].to_child(motion)) for motion in other]
-        S_J[m] = [J[m].dot(motion + X[m].to_child(shared)) for motion, shared in zip(own, other, strict=True)]
+            Phi[m, x], Phi_J[m, x] = projections(m, [X[m].to_child(motion) for motion in there])
+            Phi_J[x, m] = [J[x].dot(X[x].to_child(motion)) for motion in parent]
+        S_J[m] = [J[m].dot(motion + X[m].to_child(shared)) for motion, shared in zip(child, parent, strict=True)]
 
     def units_of(m: Body) -> tuple[list[Motion], list[Motion]]:
         """The responses of a joint's link and of its parent to its unit forces."""
         pulls = K[m].units()
         return [A[m] * pull for pull in pulls], [A[m.parent] * X[m].to_parent(pull) for pull in pulls]
 
-    def seen(m: Body, motions: list[Motion]) -> tuple[Matrix, Matrix]:
+    def projections(m: Body, motions: list[Motion]) -> tuple[Matrix, Matrix]:
         return transposed([K[m].dot(motion) for motion in motions]), [J[m].dot(motion) for motion in motions]
 
     def join(m: Body, lack: Motion) -> None:
@@ -166,8 +168,8 @@ def virtual_work_unsplit(
                 B[x] = _zero(K[x], K[m])
                 for y in near(m):
                     B[x] = _plus(B[x], product(Omega[x, y], transposed(Phi[m, y])), 1.0)
-        _, felt = A[m.parent].across(X[m])
-        S[m] = K[m].project(A[m] + felt)  # Eq. 32
+        _, parent_mobility = A[m.parent].across(X[m])
+        S[m] = K[m].project(A[m] + parent_mobility)  # Eq. 32
         right[m] = K[m].dot(lack)
         for near in (children, siblings):
             for x in near(m):
@@ -186,17 +188,17 @@ def virtual_work_unsplit(
     for m in tree.inward():
         lack = c[m] - u[m] + X[m].to_child(u[m.parent])
         qdd[m] = [-number for number in J[m].dot(lack)]  # -a_J
-        feel(m)
+        cross_mobilities(m)
         if K[m].compliance:
             join(m, lack)
 
     for m in tree.outward():
         if K[m].compliance:
             for y in children(m):
-                pushed[y] = applied(transposed(Phi[m, y]), n[m])
+                effect[y] = applied(transposed(Phi[m, y]), n[m])
             for x in children(m):
                 for y in children(m):
-                    n[x] = minus(n[x], applied(Omega[x, y], pushed[y]))  # Eq. 47
+                    n[x] = minus(n[x], applied(Omega[x, y], effect[y]))  # Eq. 47
 
     for m in tree.outward():
         qdd[m] = _more(qdd[m], S_J[m], n[m])  # Eq. 53, and so are the next

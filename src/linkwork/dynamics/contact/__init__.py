@@ -17,5 +17,4 @@ In: a model, its contacts (``model.contacts``), a state. Out: accelerations and 
     newton                  minimises them, whatever carries the inertia:
     dense, sparse           the mass matrix
     articulated             articulated bodies
-    implicit                differentiates the solution
 """

@@ -6,7 +6,7 @@ are many bodies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +25,7 @@ from linkwork.dynamics.contact.joint_rows import hold_joints
 from linkwork.dynamics.contact.kept import HEAD
 from linkwork.dynamics.contact.meeting import Meetings
 from linkwork.dynamics.contact.newton import minimised
-from linkwork.dynamics.contact.text import AXES, Forces, Motion, Places, Text, Twist
+from linkwork.dynamics.contact.text import AXES, Forces, Motion, Places, Text, Twist, constant
 from linkwork.dynamics.dynamics import energy, forward_dynamics, inverse_dynamics
 from linkwork.dynamics.held import HeldBy
 from linkwork.dynamics.kinematics import frame_velocity
@@ -70,8 +70,8 @@ class ByBodies(Text):
         self.frame_of = {end: k for k, end in enumerate(own)}
         self.held_frame = {k: len(own) + n for n, k in enumerate(k for k, (_, body) in enumerate(held) if body)}
         self.over = [*own, *(held[k][0] for k in self.held_frame)]
-        asked = as_frames(self.model, self.over)
-        self.mechanism = Mechanism(self.model, moved(asked.frames, asked.offsets))
+        point_set = as_frames(self.model, self.over)
+        self.mechanism = Mechanism(self.model, moved(point_set.frames, point_set.offsets))
 
     def motion(
         self, q: Any, v: Any, tau: Any, dt: Scalar | None, f_ext: Any = None, start: Any = None, drag: Any = None
@@ -89,9 +89,9 @@ class ByBodies(Text):
         a = self._differentiable(problem, state, y, Y, dt)
 
         def forces() -> Forces:
-            found = self.met(state.places, meetings)
+            touches = self.met(state.places, meetings)
             A = [x + more for x, more in zip(_flat(state.A), Y, strict=True)]
-            return Forces(found, *self._pushes(found, state, A, dt))
+            return Forces(touches, *self._pushes(touches, state, A, dt))
 
         if drag is None:
             return Motion(a, a, forces)
@@ -127,7 +127,7 @@ class ByBodies(Text):
             kinds.setdefault((2 if one.on in self.frame_of else 1, one.friction_rows), []).append(one)
         poses = [x for place in self._over(state.places) for x in place.numbers()]
         tables = [Table([*poses, *_STILL], 12), *(Table([*_flat(x), *([0.0] * 6)], 6) for x in (state.V, state.A))]
-        first, found = _flat(state.q)[0], []
+        first, groups = _flat(state.q)[0], []
         for (both, friction), members in kinds.items():
             name, mu, m = f"{'pairs' if both > 1 else 'contacts'} {friction}", coefficients(friction), friction + 1
             kept = KeptRows(name, HEAD + max(1, mu) + both, sum(one.points for one in members))
@@ -138,8 +138,8 @@ class ByBodies(Text):
             self.keep(kept, members, frames, state.places, state.q, meetings)
             text = partial(_over_frames, friction=friction, both=both)
             made = kept.mapped(f"{name} of frames", text, m * (6 * both + 1) + 1 + mu + both, [first], tables)
-            found.append(FrameGroup(both, friction, made))
-        return found
+            groups.append(FrameGroup(both, friction, made))
+        return groups
 
     def _over(self, places: Places) -> list[Transform]:
         """The placements of the frames that contacts' rows are over; those of constraints have their own."""
@@ -150,7 +150,7 @@ class ByBodies(Text):
         """The rows of constraints, over the motions of frames."""
         moved = [_flat(frame_velocity(self.model, state.q, x, held.ends)) for x in (state.v, state.rate, state.free)]
         V, A, free = ([each[k : k + 6] for k in range(0, len(each), 6)] for each in moved)
-        found = []
+        bonds = []
         for one in bond_rows(self.of, self.model, state.q, state.v, dt):
             rates = A if one.drift is None else free
             for r, (pull, D) in enumerate(zip(one.pulls, one.D, strict=True)):
@@ -162,20 +162,16 @@ class ByBodies(Text):
                     if end in self.held_frame:
                         first = 6 * self.held_frame[end]
                         J[first : first + 6] = row
-                found.append(Bond(J, -rate - pull, D))
-        return found
+                bonds.append(Bond(J, -rate - pull, D))
+        return bonds
 
     # Forces
 
     def _resistance(self, places: Places, V: Any) -> list[tuple[int, Vec3, Vec3]]:
         """What resists the motion of frames, in their axes."""
 
-        def twist(frame: str) -> Twist:
-            still = Twist(Vec3.zero(), Vec3.zero())
-            return _twist(places[frame], _flat(V[self.frame_of[frame]])) if frame in self.frame_of else still
-
-        found = resistances(self.contacts, places, twist)
-        moving = [(frame, load) for frame, *load in found if frame in self.frame_of]
+        loads = resistances(self.contacts, places, self._twists(places, _flat(V)))
+        moving = [(frame, load) for frame, *load in loads if frame in self.frame_of]
         return [(self.frame_of[frame], *_in_axes(places[frame], *load)) for frame, load in moving]
 
     def _loads(self, f_ext: Any, wrenches: Sequence[tuple[int, Vec3, Vec3]]) -> Any:
@@ -191,55 +187,55 @@ class ByBodies(Text):
         return array_of([x for row in rows for x in row]).reshape(bodies, 6)
 
     def _pushes(
-        self, found: Sequence[Touch], state: State, A: Sequence[Scalar], dt: Scalar | None
+        self, touches: Sequence[Touch], state: State, A: Sequence[Scalar], dt: Scalar | None
     ) -> tuple[Any, list[Vec3]]:
         """As ``pushes``, where A are the rates of all frames' velocities."""
-        V = _flat(state.V)
+        rates, speeds = (self._twists(state.places, motions) for motions in (A, _flat(state.V)))
+        return self.pushes(touches, rates, speeds, dt)
 
-        def own(end: str, b: Scalar) -> Twist:
+    def _twists(self, places: Places, motions: Sequence[Scalar]) -> Callable[[str], Twist]:
+        """The motions of frames, each in its own axes, as twists at the world's origin."""
+
+        def twist(end: str) -> Twist:
             if end not in self.frame_of:
                 return Twist(Vec3.zero(), Vec3.zero())
             first = 6 * self.frame_of[end]
-            rates = [x + b * y for x, y in zip(A[first : first + 6], V[first : first + 6], strict=True)]
-            return _twist(state.places[end], rates)
+            own = SpatialMotion(Vec3(*motions[first : first + 3]), Vec3(*motions[first + 3 : first + 6]))
+            there = places[end].to_parent(own)
+            return Twist(there.linear, there.angular)
 
-        return self.pushes(found, lambda one, b: own(one.frame, b) - own(one.on, b), dt)
+        return twist
 
     def _differentiable(
         self, problem: Articulated, state: State, y: Any, Y: Sequence[Scalar], dt: Scalar | None
     ) -> Any:
-        """The accelerations with their derivatives, as in ``implicit``."""
+        """The accelerations with their derivatives, as in ``Text``."""
         model, q, a = self.model, state.q, state.free + y
-        fixed = array_of([_constant(x) for x in _flat(a)])
+        fixed = array_of([constant(x) for x in _flat(a)])
         change = fixed - state.free
         loads = self._loads(state.f_ext, self._wrenches(problem, state, fixed, change, dt))
         joints, _ = problem.of_joints(_flat(change))
         g = _flat(inverse_dynamics(model, q, state.v, fixed, loads) - state.tau - array_of(joints))
-        here, still = [*Y, *([0.0] * 6)], array_of([_constant(x) for x in _flat(q)])
-        K = [_constant(x) for x in problem.of_ground(here)[1]]
-        rotor = [_constant(x) for x in problem.of_joints(_flat(y))[1]]
+        here, still = [*Y, *([0.0] * 6)], array_of([constant(x) for x in _flat(q)])
+        K = [constant(x) for x in problem.of_ground(here)[1]]
+        rotor = [constant(x) for x in problem.of_joints(_flat(y))[1]]
         nothing, none = [0.0] * model.nv, [0.0] * len(Y)
-        found, P, _ = self.mechanism.supported(still, nothing, g, rotor, none, K)
+        change_of_a, P, _ = self.mechanism.supported(still, nothing, g, rotor, none, K)
         if problem.coupled:
-            fixed_rows = problem.holds.of([_constant(x) for x in problem.holds.flat()])
+            fixed_rows = problem.holds.of([constant(x) for x in problem.holds.flat()])
             f = problem._replace(holds=fixed_rows).between(here, P, still, rotor, K)
-            found, _, _ = self.mechanism.supported(still, nothing, g, rotor, f, K)
-        return array_of([varying_as(x, -more) for x, more in zip(_flat(a), found, strict=True)])
+            change_of_a, _, _ = self.mechanism.supported(still, nothing, g, rotor, f, K)
+        return array_of([varying_as(x, -more) for x, more in zip(_flat(a), change_of_a, strict=True)])
 
     def _wrenches(
         self, problem: Articulated, state: State, a: Any, change: Any, dt: Scalar | None
     ) -> list[tuple[int, Vec3, Vec3]]:
         """The wrenches of contacts and constraints on frames, in their axes, at given accelerations."""
         rates = _flat(self._motions(state.q, a + (state.rate - state.free)))
-        found, wrenches = self.met(state.places, self.meetings(dt)), []
-        forces, spins = self._pushes(found, state, rates, dt)
-        owners = [one for one in self.contacts for _ in range(one.points)]
-        for one, touch, force, spin in zip(owners, found, numbers(forces).tolist(), spins, strict=True):
-            f = Vec3(*force)
-            for end, sign in ((one.frame, 1.0), (one.on, -1.0)):
-                if end in self.frame_of:
-                    moment = (touch.point.cross(f) + spin) * sign
-                    wrenches.append((self.frame_of[end], *_in_axes(state.places[end], f * sign, moment)))
+        touches, wrenches = self.met(state.places, self.meetings(dt)), []
+        for end, f, moment in self.loads(touches, *self._pushes(touches, state, rates, dt)):
+            if end in self.frame_of:
+                wrenches.append((self.frame_of[end], *_in_axes(state.places[end], f, moment)))
         moved = [*_flat(self._motions(state.q, change)), *([0.0] * 6)] if problem.holds.bonds else []
         for bond in problem.holds.bonds:
             pull = bond.D * (dot(bond.J, moved) - bond.wanted)
@@ -249,24 +245,13 @@ class ByBodies(Text):
         return wrenches
 
 
-def _constant(x: Scalar) -> Scalar:
-    """A number without derivatives."""
-    return varying_as(x, 0.0)
-
-
 def _flat(array: Any) -> list[Scalar]:
-    found: list[Scalar] = numbers(array).ravel().tolist()
-    return found
+    flat: list[Scalar] = numbers(array).ravel().tolist()
+    return flat
 
 
 def _twice_energy(model: Any, q: Any, v: Any) -> Scalar:
     return 2.0 * numbers(energy(model, q, v)[0]).item()
-
-
-def _twist(place: Transform, own: Sequence[Scalar]) -> Twist:
-    """A frame's motion in its own axes as a twist at the world's origin."""
-    motion = place.to_parent(SpatialMotion(Vec3(*own[:3]), Vec3(*own[3:])))
-    return Twist(motion.linear, motion.angular)
 
 
 def _in_axes(place: Transform, f: Vec3, moment: Vec3) -> tuple[Vec3, Vec3]:

@@ -13,12 +13,13 @@ With s = J a - a_ref, the deviation from the reference acceleration, and D = 1/R
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from linkwork.compiled.kept_rows import KeptRows, LookUp, Table
-from linkwork.spatial import Scalar, absolute, sqrt, total, where_less
+from linkwork.spatial import Scalar, sqrt, total, where_less
 from linkwork.spatial.matrices import dot
 
 
@@ -46,22 +47,21 @@ class Cone(NamedTuple):
         return [dot(each, x) - wanted for each, wanted in zip(self.J, self.wanted, strict=True)]
 
 
-class Limit(NamedTuple):
-    """A limit of a degree of freedom, which pushes it up (sign 1) or down (-1)."""
+class JointRow(NamedTuple):
+    """A row of one degree of freedom whose pull is bounded: a limit, which pushes it up (sign 1) or down (-1), has a
+    pull of at most zero; dry friction pulls by at most ``most`` either way.
+    """
 
     dof: int
     sign: Scalar
     wanted: Scalar
     D: Scalar
+    least: float = -math.inf
+    most: float = 0.0
 
-
-class Friction(NamedTuple):
-    """Dry friction of at most ``most`` on a degree of freedom."""
-
-    dof: int
-    wanted: Scalar
-    D: Scalar
-    most: float
+    def off(self, x: Sequence[Scalar]) -> Scalar:
+        """The deviation from the reference acceleration."""
+        return self.sign * x[self.dof] - self.wanted
 
 
 class Bond(NamedTuple):
@@ -91,9 +91,9 @@ class Group(NamedTuple):
         """What a text over rows is given, and its tables, to know points."""
         return [x[k] for x in points for k in self.dofs], []
 
-    def coordinates(self, row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Sequence[Scalar]]:
+    def coordinates(self, row: Sequence[Scalar], inputs: Sequence[Scalar]) -> list[Sequence[Scalar]]:
         """The coordinates of each point that a row depends on, in a text over rows."""
-        return [given[k : k + self.n] for k in range(0, len(given), self.n)]
+        return [inputs[k : k + self.n] for k in range(0, len(inputs), self.n)]
 
 
 class FrameGroup(NamedTuple):
@@ -114,7 +114,7 @@ class FrameGroup(NamedTuple):
         """As in ``Group``."""
         return [], [Table(x, 6) for x in points]
 
-    def coordinates(self, row: Sequence[Scalar], given: Sequence[Scalar], *points: LookUp) -> list[Sequence[Scalar]]:
+    def coordinates(self, row: Sequence[Scalar], inputs: Sequence[Scalar], *points: LookUp) -> list[Sequence[Scalar]]:
         """As in ``Group``."""
         return [[x for which in self.frames(row) for x in point(which)] for point in points]
 
@@ -133,56 +133,42 @@ class Holds:
     """All rows that act on the accelerations, besides M and the forces.
 
     Attributes:
-        groups: of contacts that touch. limits, frictions: of joints. bonds: of constraints. ratio: the impedance of
+        groups: of contacts that touch. joints: limits and dry friction. bonds: of constraints. ratio: the impedance of
         friction relative to the normal's.
     """
 
     groups: Sequence[Group | FrameGroup]
-    limits: list[Limit] = field(default_factory=list)
-    frictions: list[Friction] = field(default_factory=list)
+    joints: list[JointRow] = field(default_factory=list)
     bonds: list[Bond] = field(default_factory=list)
     ratio: float = 1.0
 
     def of_joints(self, x: Sequence[Scalar]) -> Iterator[tuple[int, Scalar, Scalar]]:
         """The slope and the curvature of the cost of each limit and dry friction, by the degree of freedom."""
-        for limit in self.limits:
-            s = limit.sign * x[limit.dof] - limit.wanted
-            h = where_less(s, 0.0, limit.D, 0.0)
-            yield limit.dof, limit.sign * (h * s), h
-        for one in self.frictions:
-            pull = one.D * (x[one.dof] - one.wanted)
-            slope = where_less(one.most, pull, one.most, where_less(pull, -one.most, -one.most, pull))
-            yield one.dof, slope, where_less(one.most, absolute(pull), 0.0, one.D)
-
-    def plus_cost(self, cost: Scalar, x: Sequence[Scalar], X: Sequence[Scalar]) -> Scalar:
-        """A cost with that of all rows but contacts' added; bonds are over X."""
-        for limit in self.limits:
-            cost = cost + side_cost(limit.sign * x[limit.dof] - limit.wanted, limit.D)
-        for one in self.frictions:
-            cost = cost + friction_cost(x[one.dof] - one.wanted, one.D, one.most)
-        for bond in self.bonds:
-            s = dot(bond.J, X) - bond.wanted
-            cost = cost + 0.5 * (bond.D * s * s)
-        return cost
+        for row in self.joints:
+            pull, h, _ = joint_response(row.off(x), row.D, row.least, row.most)
+            yield row.dof, row.sign * pull, h
 
     def flat(self) -> list[Scalar]:
-        """The scalars of limits, frictions and bonds, in order."""
-        found: list[Scalar] = []
-        for limit in self.limits:
-            found += [limit.sign, limit.wanted, limit.D]
-        for friction in self.frictions:
-            found += [friction.wanted, friction.D]
-        for bond in self.bonds:
-            found += [*bond.J, bond.wanted, bond.D]
-        return found
+        """The scalars of joints and bonds, in order."""
+        joints = [x for row in self.joints for x in (row.sign, row.wanted, row.D)]
+        return [*joints, *(x for bond in self.bonds for x in (*bond.J, bond.wanted, bond.D))]
 
     def of(self, scalars: Sequence[Scalar]) -> Holds:
         """The same with other scalars."""
         left = iter(scalars)
-        limits = [Limit(one.dof, next(left), next(left), next(left)) for one in self.limits]
-        frictions = [one._replace(wanted=next(left), D=next(left)) for one in self.frictions]
+        joints = [row._replace(sign=next(left), wanted=next(left), D=next(left)) for row in self.joints]
         bonds = [Bond([next(left) for _ in one.J], next(left), next(left)) for one in self.bonds]
-        return Holds(self.groups, limits, frictions, bonds, self.ratio)
+        return Holds(self.groups, joints, bonds, self.ratio)
+
+
+def joint_response(s: Scalar, D: Scalar, least: float, most: float) -> tuple[Scalar, Scalar, Scalar]:
+    """The bounded pull of a joint's row, its derivative by s, and -1, 0 or 1 below, within or above the bounds."""
+    pull = D * s
+    zone = where_less(most, pull, 1.0, 0.0)
+    h, bounded = where_less(most, pull, 0.0, D), where_less(most, pull, most, pull)
+    if least == -math.inf:
+        return bounded, h, zone
+    return tuple(where_less(pull, least, *pair) for pair in ((least, bounded), (0.0, h), (-1.0, zone)))
 
 
 def as_cone(row: Sequence[Scalar], n: int, friction: int) -> Cone:
@@ -232,27 +218,3 @@ def cone_hardness(cone: Cone, ratio: float) -> list[Scalar]:
     tangential = cone.D * ratio
     parts = [each / cone.frictions[0] for each in cone.frictions[2:]]
     return [cone.D, tangential, tangential, *(tangential * (part * part) for part in parts)]
-
-
-def cone_cost(cone: Cone, s: Sequence[Scalar], ratio: float) -> Scalar:
-    """The cost of a cone."""
-    if cone.friction is None:
-        return side_cost(s[0], cone.D)
-    inner = cone.friction * ratio**-0.5
-    N, U = s[0] * inner, [x * own for x, own in zip(s[1:], cone.frictions, strict=True)]
-    T = sqrt(dot(U, U))
-    over, under = N - inner * T, inner * N + T
-    stuck = total(D * x * x for D, x in zip(cone_hardness(cone, ratio), s, strict=True))
-    slides = cone.D / (inner * inner * (1.0 + inner * inner)) * (over * over)
-    return where_less(over, 0.0, 0.5 * where_less(0.0, under, slides, stuck), 0.0)
-
-
-def side_cost(s: Scalar, D: Scalar) -> Scalar:
-    """The cost of a unilateral row."""
-    return where_less(s, 0.0, 0.5 * (D * s * s), 0.0)
-
-
-def friction_cost(s: Scalar, D: Scalar, most: float) -> Scalar:
-    """The cost of dry friction."""
-    pull = absolute(D * s)
-    return where_less(most, pull, most * absolute(s) - 0.5 * most * most / D, 0.5 * (D * s * s))

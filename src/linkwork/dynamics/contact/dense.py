@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from linkwork.compiled.arrays import array_of
 from linkwork.compiled.subroutine import subroutine
 from linkwork.dynamics.contact.costs import FrameGroup, Group, Holds, as_cone, cone_response
 from linkwork.dynamics.contact.line import Line, listed
-from linkwork.dynamics.contact.newton import TINY, Direction, cheaper, with_contacts
-from linkwork.dynamics.contact.sparse import Matrix, Sparsity, solved, times
+from linkwork.dynamics.contact.newton import TINY, Direction
+from linkwork.dynamics.contact.sparse import Matrix, solved, times
 from linkwork.spatial import Scalar, absolute
 from linkwork.spatial.matrices import dot
 
@@ -25,47 +25,44 @@ class Evaluation(NamedTuple):
 
 class Dense(NamedTuple):
     """½ aᵀ M a - aᵀ force + Σ s(J a - a_ref), to be minimised over accelerations a; ``energy`` is aᵀ M a of the free
-    ones.
+    ones. ``often`` are patterns of the Hessian that frequently suffice, the sparsest first.
     """
 
     M: Matrix
     force: Sequence[Scalar]
     holds: Holds
-    sparsity: Sparsity
     energy: Scalar
+    often: Sequence[Collection[tuple[int, int]]]
 
     def data(self) -> list[Any]:
         """As in ``Problem``."""
-        places = [self.M[place] for place in self.sparsity.places]
-        return [array_of(list(each)) for each in (places, self.force, self.holds.flat(), [self.energy])]
+        return [array_of(list(each)) for each in (self.M.values(), self.force, self.holds.flat(), [self.energy])]
 
     def of(self, data: Sequence[Any]) -> Dense:
         """As in ``Problem``."""
         matrix, force, scalars, energy = map(listed, data)
-        M = dict(zip(self.sparsity.places, matrix, strict=True))
-        return Dense(M, force, self.holds.of(scalars), self.sparsity, energy[0])
+        return Dense(dict(zip(self.M, matrix, strict=True)), force, self.holds.of(scalars), energy[0], self.often)
 
     def direction(self, point: Sequence[Scalar]) -> Direction:
         """As in ``Problem``."""
-        places, sparsity = self.sparsity.places, self.sparsity
+        n = len(point)
 
         def newton_step(numbers: Any) -> list[Any]:
-            g, H = listed(numbers)[: sparsity.n], dict(zip(places, listed(numbers)[sparsity.n :], strict=True))
-            return [array_of([-y for y in solved(H, g, sparsity)])]
+            g, H = listed(numbers)[:n], dict(zip(self.M, listed(numbers)[n:], strict=True))
+            return [array_of([-y for y in solved(H, g)])]
 
         g, H, inertial = self.at(point)
-        often = [set(each.places) for each in sparsity.often]
-        absent = [[sparsity.n + k for k, place in enumerate(places) if place not in each] for each in often]
+        absent = [[n + k for k, place in enumerate(self.M) if place not in each] for each in self.often]
         solve = subroutine(newton_step, [each for each in absent if each]) if any(absent) else newton_step
-        (found,) = solve(array_of([*g, *(H[place] for place in places)]))
-        p = listed(found)
+        (step,) = solve(array_of([*g, *H.values()]))
+        p = listed(step)
         slope = dot([i - f for i, f in zip(inertial, self.force, strict=True)], p)
-        line = Line(self.holds, point, p, slope, dot(p, times(self.M, p, sparsity)))
+        line = Line(self.holds, point, p, slope, dot(p, times(self.M, p)))
         return Direction(p, -dot(g, p), self.energy + absolute(dot(point, inertial)) + TINY, line)
 
     def at(self, a: Sequence[Scalar]) -> Evaluation:
         """Gradient and Hessian."""
-        inertial, holds = times(self.M, a, self.sparsity), self.holds
+        inertial, holds = times(self.M, a), self.holds
         g = [x - y for x, y in zip(inertial, self.force, strict=True)]
         H = dict(self.M)
         for i, slope, h in holds.of_joints(a):
@@ -79,20 +76,16 @@ class Dense(NamedTuple):
                 for j in dofs:
                     if j <= i:
                         H[i, j] = H[i, j] + weighted * bond.J[j]
-        places, n = self.sparsity.places, self.sparsity.n
-        state = [*g, *(H[place] for place in places)]
+        state = [*g, *H.values()]
         for group in holds.groups:
-            state = _with_group(state, group, a, holds.ratio, places)
-        return Evaluation(state[:n], dict(zip(places, state[n:], strict=True)), inertial)
+            state = _with_group(state, group, a, holds.ratio, list(H))
+        return Evaluation(state[: len(g)], dict(zip(H, state[len(g) :], strict=True)), inertial)
 
     def begun(self, start: Sequence[Scalar], free: Sequence[Scalar]) -> list[Scalar]:
-        """The initial point: ``start``, unless the free accelerations cost little."""
-        costs, holds = [], self.holds
-        for x in (start, free):
-            cost = 0.5 * dot(x, times(self.M, x, self.sparsity)) - dot(x, self.force)
-            costs.append(holds.plus_cost(cost, x, x))
-        costs = with_contacts(costs, holds.groups, [start, free], holds.ratio)
-        return cheaper(start, free, costs, -0.5 * dot(free, self.force))
+        """The initial point: about that of least cost on the way from the free accelerations towards ``start``."""
+        way = [x - y for x, y in zip(start, free, strict=True)]
+        step = Line(self.holds, free, way, 0.0, dot(way, times(self.M, way))).interpolated()
+        return [x + step * y for x, y in zip(free, way, strict=True)]
 
 
 def _with_group(
@@ -122,12 +115,12 @@ def _with_rows(
     places: Sequence[tuple[int, int]],
 ) -> list[Scalar]:
     """A gradient minus Jᵀ f, and the entries of a Hessian plus Jᵀ h J; J has some degrees of freedom only."""
-    size, r, found = len(state) - len(places), range(len(J)), list(state)
+    size, r, after = len(state) - len(places), range(len(J)), list(state)
     columns = {dof: [row[k] for row in J] for k, dof in enumerate(dofs)}
     for i, column in columns.items():
-        found[i] = state[i] - dot(column, f)
+        after[i] = state[i] - dot(column, f)
     weighted = {i: [dot(x, [h[max(a, b)][min(a, b)] for a in r]) for b in r] for i, x in columns.items()}
     for at, (i, j) in enumerate(places, size):
         if i in columns and j in columns:
-            found[at] = state[at] + dot(weighted[i], columns[j])
-    return found
+            after[at] = state[at] + dot(weighted[i], columns[j])
+    return after

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.compiled.arrays import numbers
-from linkwork.dynamics.contact.costs import Friction, Holds, Limit
+from linkwork.dynamics.contact.costs import Holds, JointRow
 from linkwork.dynamics.contact.softness import friction_row, limit_row
 from linkwork.model.all_contacts import Contacts
 from linkwork.model.contacts import Softness
@@ -53,7 +53,7 @@ def hold_joints(of: Touching, holds: Holds, q: Any, v: Any, free: Any, dt: Scala
     rates = [0.0] * len(speeds) if free is None else numbers(free).tolist()
     for dof, at, bounds, softness, margin in of.limited:
         sign, wanted, D = limit_row(place[at], speeds[dof], bounds, softness, margin, masses[dof], dt)
-        holds.limits.append(Limit(dof, sign, wanted - sign * rates[dof], D))
+        holds.joints.append(JointRow(dof, sign, wanted - sign * rates[dof], D))
     for dof, softness, most in of.rough:
         wanted, D = friction_row(speeds[dof], softness, masses[dof], dt)
-        holds.frictions.append(Friction(dof, wanted - rates[dof], D, most))
+        holds.joints.append(JointRow(dof, 1.0, wanted - rates[dof], D, -most, most))

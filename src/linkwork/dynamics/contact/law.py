@@ -11,12 +11,13 @@ from typing import Any
 from linkwork.compiled.arrays import array_of
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.law import law
+from linkwork.compiled.tracing import Shape
 from linkwork.dynamics.arguments import check_model
 from linkwork.dynamics.contact.by_bodies import ByBodies
 from linkwork.dynamics.contact.by_joints import ByJoints
 from linkwork.dynamics.contact.joint_rows import friction_rows, limit_rows
 from linkwork.dynamics.contact.masses import InverseMasses, reference_configuration
-from linkwork.dynamics.contact.sparse import Sparsity
+from linkwork.dynamics.contact.sparse import coupled
 from linkwork.dynamics.contact.text import Text
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.dynamics.held import held_by
@@ -83,10 +84,10 @@ class Touching:
     @cached_property
     def _carriers(self) -> list[int]:
         """That of the world, and of each body."""
-        found = [0]
+        carriers = [0]
         for number, body in enumerate(self.model.bodies, 1):
-            found.append(number if body.joint.nv else found[body.parent])
-        return found
+            carriers.append(number if body.joint.nv else carriers[body.parent])
+        return carriers
 
     def fixed_place(self, frame: str) -> Transform:
         """The placement of a frame that is fixed in the world."""
@@ -97,12 +98,12 @@ class Touching:
         return self._dofs(self.body_of(frame))
 
     def _dofs(self, body: int) -> list[int]:
-        found: list[int] = []
+        dofs: list[int] = []
         while body:
             start = self.model.v_start[body - 1]
-            found += range(start, start + self.model.bodies[body - 1].joint.nv)
+            dofs += range(start, start + self.model.bodies[body - 1].joint.nv)
             body = self.model.bodies[body - 1].parent
-        return sorted(found)
+        return sorted(dofs)
 
     @cached_property
     def groups(self) -> list[tuple[tuple[int, ...], int, list[Contact]]]:
@@ -113,11 +114,11 @@ class Touching:
         limbs = {dofs for one, dofs in moved if not self._pair(one)}
         longest = [dofs for dofs in limbs if not any(set(dofs) < set(other) for other in limbs)]
         paired = tuple(sorted({dof for one, dofs in moved if self._pair(one) for dof in dofs}))
-        found: dict[tuple[tuple[int, ...], int], list[Contact]] = {}
+        groups: dict[tuple[tuple[int, ...], int], list[Contact]] = {}
         for one, dofs in moved:
             own = paired if self._pair(one) else min(each for each in longest if set(dofs) <= set(each))
-            found.setdefault((own, one.friction_rows), []).append(one)
-        return [(own, friction, members) for (own, friction), members in found.items()]
+            groups.setdefault((own, one.friction_rows), []).append(one)
+        return [(own, friction, members) for (own, friction), members in groups.items()]
 
     @cached_property
     def by_bodies(self) -> bool:
@@ -138,14 +139,24 @@ class Touching:
         return self.text if model is self.model else ByJoints(self, model)
 
     @cached_property
-    def sparsity(self) -> Sparsity:
-        """The sparsity of the Hessian for any contacts; variants for no contact between bodies, or of two limbs."""
-        n, own = self.model.nv, self._cliques
-        pairs = [tuple(sorted({*self.path(one.frame), *self.path(one.on)})) for one in self.contacts if self._pair(one)]
+    def places(self) -> list[tuple[int, int]]:
+        """The entries of the Hessian that are not zero, for any contacts."""
+        return coupled([*self._cliques, *self._pairs])
+
+    @cached_property
+    def often(self) -> list[list[tuple[int, int]]]:
+        """Those for no contact between bodies, or for contacts of two limbs."""
+        pairs = self._pairs
         limbs = [each for each in dict.fromkeys(pairs) if not any(set(each) < set(other) for other in pairs)]
         limbs.sort(key=lambda each: -sum(set(pair) <= set(each) for pair in pairs))
-        touching = [Sparsity(n, [*own, each]) for each in limbs[:_LIMBS]] if len(limbs) > 1 else []
-        return Sparsity(n, [*own, *pairs], [Sparsity(n, own), *touching])
+        touching = limbs[:_LIMBS] if len(limbs) > 1 else []
+        return [coupled(self._cliques), *(coupled([*self._cliques, each]) for each in touching)]
+
+    @cached_property
+    def _pairs(self) -> list[tuple[int, ...]]:
+        """The degrees of freedom that a contact between bodies couples, for each."""
+        both = [(self.path(one.frame), self.path(one.on)) for one in self.contacts if self._pair(one)]
+        return [tuple(sorted({*own, *other})) for own, other in both]
 
     @cached_property
     def _cliques(self) -> list[list[int]]:
@@ -175,16 +186,16 @@ class Touching:
         """The effective inverse mass of each row of each constraint; inertias for the angular rows of welds and
         hinges.
         """
-        found = []
+        masses = []
         for constraint, ends in zip(self.constraints, self.bonded, strict=True):
             if isinstance(constraint, Coupling):
                 joints = dict.fromkeys((constraint.joint_a, constraint.joint_b))
                 dofs = [self.model.v_start[self.model.joint_index(name)] for name in joints]
-                found.append([sum(self.masses.dofs[dof] for dof in dofs)] * 6)
+                masses.append([sum(self.masses.dofs[dof] for dof in dofs)] * 6)
                 continue
             both = [self.masses.frames[end] for end in ends]
-            found.append([sum(each[k] for each in both) for k in (0, 0, 0, 1, 1, 1)])
-        return found
+            masses.append([sum(each[k] for each in both) for k in (0, 0, 0, 1, 1, 1)])
+        return masses
 
     @cached_property
     def enough(self) -> float:
@@ -200,53 +211,46 @@ class Touching:
         an argument with a diagonal that is added to the rotor inertias, ``warm`` one with the last accelerations, from
         which the search begins, and the next such ones to the results.
         """
-        model, key = self.model, ("step", loaded, damped, wanted, warm)
-        if key not in self._laws:
-            shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "dt": ()}
-            shapes |= {"drag": (model.nv,)} if damped else {}
-            shapes |= {"start": (model.nv,)} if warm else {}
-            shapes |= {"f_ext": (len(model.bodies), 6)} if loaded else {}
 
-            def text(q: Any, v: Any, tau: Any, dt: Any, drag: Any = None, start: Any = None, f_ext: Any = None) -> Any:
-                motion = self.text.motion(q, v, tau, dt.item(), f_ext, start, drag)
-                wrenches, ends = [self.text.wrenches(motion)] if wanted else [], [motion.a] if warm else []
-                found = (motion.damped, *wrenches, *ends)
-                return found if len(found) > 1 else found[0]
+        def text(q: Any, v: Any, tau: Any, dt: Any, drag: Any = None, start: Any = None, f_ext: Any = None) -> Any:
+            motion = self.text.motion(q, v, tau, dt.item(), f_ext, start, drag)
+            wrenches, ends = [self.text.wrenches(motion)] if wanted else [], [motion.a] if warm else []
+            results = (motion.damped, *wrenches, *ends)
+            return results if len(results) > 1 else results[0]
 
-            results = [(model.nv,), *([(self.points, 6)] if wanted else []), *([(model.nv,)] if warm else [])]
-            self._laws[key] = law("contact step", text, shapes, results, model, self.placed, self.digest, *key)
-        return self._laws[key]
+        names = ["q", "v", "tau", "dt", *["drag"] * damped, *["start"] * warm, *["f_ext"] * loaded]
+        of_joints = (self.model.nv,)
+        return self._law("contact step", text, names, of_joints, *[(self.points, 6)] * wanted, *[of_joints] * warm)
 
     def law(self, loaded: bool, stepped: bool) -> CompiledFunction:
         """The kernel, with or without external forces and an integration step."""
-        if (loaded, stepped) not in self._laws:
-            self._laws[loaded, stepped] = self._made(loaded, stepped)
-        return self._laws[loaded, stepped]
-
-    def _made(self, loaded: bool, stepped: bool) -> CompiledFunction:
-        model = self.model
-        shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,)}
-        shapes |= {"dt": ()} if stepped else {}
-        shapes |= {"f_ext": (len(model.bodies), 6)} if loaded else {}
 
         def text(q: Any, v: Any, tau: Any, dt: Any = None, f_ext: Any = None) -> Any:
             a, _, forces = self.text.motion(q, v, tau, None if dt is None else dt.item(), f_ext)
             return a, forces().forces
 
-        results: list[tuple[int, ...]] = [(model.nv,), (self.points, 3)]
-        return law("contact_dynamics", text, shapes, results, model, self.placed, self.digest, loaded, stepped)
+        names = ["q", "v", "tau", *["dt"] * stepped, *["f_ext"] * loaded]
+        return self._law("contact_dynamics", text, names, (self.model.nv,), (self.points, 3))
 
-    @cached_property
+    @property
     def points_law(self) -> CompiledFunction:
         """Contact points and distances."""
 
         def text(q: Any) -> Any:
-            found = self.text.touches(q)
-            places = array_of([x for touch in found for x in touch.point.numbers()])
-            return places.reshape(self.points, 3), array_of([touch.distance for touch in found])
+            touches = self.text.touches(q)
+            places = array_of([x for touch in touches for x in touch.point.numbers()])
+            return places.reshape(self.points, 3), array_of([touch.distance for touch in touches])
 
-        model, results = self.model, [(self.points, 3), (self.points,)]
-        return law("contact_points", text, {"q": (model.nq,)}, results, model, self.placed, self.digest)
+        return self._law("contact_points", text, ["q"], (self.points, 3), (self.points,))
+
+    def _law(self, name: str, text: Any, arguments: Sequence[str], *results: Shape) -> CompiledFunction:
+        """The kernel of a text with arguments of these names, cached."""
+        model, key = self.model, (name, *arguments, *results)
+        if key not in self._laws:
+            sizes: dict[str, Shape] = {"q": (model.nq,), "dt": (), "f_ext": (len(model.bodies), 6)}
+            shapes = {each: sizes.get(each, (model.nv,)) for each in arguments}
+            self._laws[key] = law(name, text, shapes, list(results), model, self.placed, self.digest, list(key))
+        return self._laws[key]
 
     @cached_property
     def placed(self) -> list[Frame]:
@@ -271,17 +275,17 @@ def touching(
     check_model(model)
     listed = contacts if isinstance(contacts, Contacts) else as_contacts(contacts)
     ids = id(contacts) if listed is contacts else tuple(map(id, listed))
-    key, known = ("contact", ids, limits, friction, tuple(map(id, constraints))), model._memo.laws
-    found: Touching | None = known.get(key)
-    if found is None:
+    key, laws = ("contact", ids, limits, friction, tuple(map(id, constraints))), model._memo.laws
+    problem: Touching | None = laws.get(key)
+    if problem is None:
         made = Touching(model, listed, limits, friction, tuple(constraints))
-        alike = [one for one in known.values() if isinstance(one, Touching) and one.digest == made.digest]
+        alike = [one for one in laws.values() if isinstance(one, Touching) and one.digest == made.digest]
         if alike:
             made._laws = alike[0]._laws
-        if len(known) >= 1000:  # contacts that are created for each call
-            known.clear()
-        found = known[key] = made
+        if len(laws) >= 1000:  # contacts that are created for each call
+            laws.clear()
+        problem = laws[key] = made
         if listed.left_out and not alike:
             more = f" and {len(listed.left_out) - 5} more" if len(listed.left_out) > 5 else ""
             warn_caller(f"contacts of model {model.name!r} leave out {'; '.join(listed.left_out[:5])}{more}")
-    return found
+    return problem

@@ -8,7 +8,16 @@ from typing import Any
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows
 from linkwork.compiled.repeating import repeat
-from linkwork.dynamics.contact.costs import Cone, FrameGroup, Group, Holds, as_cone, coefficients, cone_response
+from linkwork.dynamics.contact.costs import (
+    Cone,
+    FrameGroup,
+    Group,
+    Holds,
+    as_cone,
+    coefficients,
+    cone_response,
+    joint_response,
+)
 from linkwork.spatial import Scalar, absolute, sqrt, where_less
 from linkwork.spatial.matrices import dot
 
@@ -16,8 +25,6 @@ _FLAT = 0.05
 """The slope along a direction at which the search ends, relative to the initial slope."""
 MOST_TRIALS, _FAR = 30, 1e6
 """The most trial steps along a direction, and the longest step."""
-BEGIN = [1.0, 0.0, _FAR, 0.0, 1.0]
-"""The initial state of the search: a full step, its bounds, whether it is exact, whether it is the first trial."""
 SMOOTH, _SLIDES = 0.5, 2.0**-20
 """The exactness of a full step along which no row changes its zone, though some slide; and the amount that a sliding
 row counts, where a row that changes its zone counts 1.
@@ -48,11 +55,7 @@ class Line:
             self.slope = self.slope + pull * (dot(bond.J, here) - bond.wanted)
             self.curvature = self.curvature + pull * rate
         self.rows = [_along(group, here, way) for group in holds.groups]
-        self.joints: list[Scalar] = []
-        for limit in holds.limits:
-            self.joints += [limit.sign * x[limit.dof] - limit.wanted, limit.sign * p[limit.dof], limit.D]
-        for one in holds.frictions:
-            self.joints += [x[one.dof] - one.wanted, p[one.dof], one.D]
+        self.joints = [number for row in holds.joints for number in (row.off(x), row.sign * p[row.dof], row.D)]
 
     def searched(self, fall: Scalar) -> tuple[Scalar, Scalar]:
         """The step length, given the initial slope of the cost; and 1 if the full step leads to the minimum because no
@@ -66,11 +69,19 @@ class Line:
             new, go_on = following([step, low, high, first_trial], first, second, other, fall)
             return [array_of(new)], go_on
 
-        state = [array_of(BEGIN)]
-        given = [array_of(self.joints), array_of([self.slope, self.curvature, fall])]
-        (found,) = repeat(trial, state, given, most=MOST_TRIALS, may_stop=True)
-        step, _, _, exact, _ = listed(found)
+        state = [array_of([1.0, 0.0, _FAR, 0.0, 1.0])]
+        fixed = [array_of(self.joints), array_of([self.slope, self.curvature, fall])]
+        (end,) = repeat(trial, state, fixed, most=MOST_TRIALS, may_stop=True)
+        step, _, _, exact, _ = listed(end)
         return step, exact
+
+    def interpolated(self) -> Scalar:
+        """The step from 0 to 1, along any direction, at which the slope is zero if it varies linearly; 0 or 1 if it
+        does not change its sign.
+        """
+        first, last = (self._at(step, self.slope, self.curvature, self.joints)[0] for step in (0.0, 1.0))
+        rise = where_less(0.0, last - first, last - first, 1.0)
+        return where_less(first, 0.0, where_less(0.0, last, -first / rise, 1.0), 0.0)
 
     def _at(
         self, step: Scalar, slope: Scalar, curvature: Scalar, joints: Sequence[Scalar]
@@ -79,12 +90,13 @@ class Line:
         or slide.
         """
         state: list[Scalar] = [slope + step * curvature, curvature, 0.0]
-        limits = len(self.holds.limits)
-        for k, (s, w, D) in enumerate(zip(joints[0::3], joints[1::3], joints[2::3], strict=True)):
-            if k < limits:
-                state = plus_side(state, step, s, w, D)
-            else:
-                state = plus_friction(state, step, s, w, D, self.holds.frictions[k - limits].most)
+        numbers = iter(joints)
+        for row in self.holds.joints:
+            s, w, D = next(numbers), next(numbers), next(numbers)
+            _, _, before = joint_response(s, D, row.least, row.most)
+            pull, h, after = joint_response(s + step * w, D, row.least, row.most)
+            changed = where_less(absolute(before - after), 0.5, 0.0, 1.0)
+            state = [state[0] + pull * w, state[1] + h * w * w, state[2] + changed]
 
         for group, rows in zip(self.holds.groups, self.rows, strict=True):
             m = group.friction + 1
@@ -146,27 +158,6 @@ def plus_cone(
     other = where_less(absolute(before - after), 0.5, slides, 1.0)
     other = where_less(0.0, own.D, other, 0.0)
     return [state[0] - dot(f, w), state[1] + bent, state[2] + other]
-
-
-def plus_side(state: Sequence[Scalar], step: Scalar, s: Scalar, w: Scalar, D: Scalar) -> list[Scalar]:
-    there = s + step * w
-    h = where_less(there, 0.0, D, 0.0)
-    changed = where_less(there, 0.0, where_less(s, 0.0, 0.0, 1.0), where_less(s, 0.0, 1.0, 0.0))
-    other = where_less(0.0, D, changed, 0.0)
-    return [state[0] + h * there * w, state[1] + h * w * w, state[2] + other]
-
-
-def plus_friction(state: Sequence[Scalar], step: Scalar, s: Scalar, w: Scalar, D: Scalar, most: float) -> list[Scalar]:
-    before, pull = D * s, D * (s + step * w)
-    held = where_less(pull, -most, -most, where_less(most, pull, most, pull))
-    h = where_less(most, absolute(pull), 0.0, D)
-    same = where_less(absolute(_side_of(before, most) - _side_of(pull, most)), 0.5, 0.0, 1.0)
-    return [state[0] + held * w, state[1] + h * w * w, state[2] + same]
-
-
-def _side_of(x: Scalar, most: float) -> Scalar:
-    """-1, 0 or 1: below, within or above bounds."""
-    return where_less(x, -most, -1.0, where_less(most, x, 1.0, 0.0))
 
 
 def _zone(cone: Cone, s: Sequence[Scalar], ratio: float) -> Scalar:

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, Protocol
 
 from linkwork.compiled.arrays import array_of
 from linkwork.compiled.repeating import repeat
-from linkwork.dynamics.contact.costs import FrameGroup, Group, as_cone, cone_cost
 from linkwork.dynamics.contact.line import SMOOTH, Line, listed
 from linkwork.spatial import Scalar, absolute, where_less
 
@@ -27,10 +26,6 @@ CONVERGED, _LEFT, _NOTHING = 1e-14, 1e-26, 1e-22
 """The squared norm of the last step, relative to that of all accelerations, at which the search ends; the step is still
 taken, which squares its error. The estimate of the error that is left, from the previous steps; and the level of
 rounding.
-"""
-CHEAPER = 0.125
-"""If the last accelerations cost more than this fraction of the free ones, the search from the free ones takes fewer
-iterations, since contacts that are pressed together stick there.
 """
 SHORT = 1e-4
 """The same for a step that ends the search because no row changes its zone: rounding in a longer step, which grows with
@@ -88,33 +83,5 @@ def minimised(problem: Problem, start: Sequence[Scalar], enough: float = 0.0) ->
         more = where_less(absolute(fall), math.inf, where_less(0.5, last, 0.0, 1.0), 0.0)
         return [array_of([*(a + step * b for a, b in zip(x, p, strict=True)), fall])], more
 
-    (found,) = repeat(iteration, [array_of([*start, 0.0])], problem.data(), most=MOST_ITERATIONS, name=PROBLEM)
-    return listed(found)[:-1]
-
-
-def with_contacts(
-    costs: Sequence[Scalar], groups: Sequence[Group | FrameGroup], points: Sequence[Sequence[Scalar]], ratio: float
-) -> list[Scalar]:
-    """The cost at each of several points, with that of contacts added."""
-    costs = list(costs)
-    for group in groups:
-
-        def text(
-            state: Sequence[Scalar], row: Sequence[Scalar], *inputs: Any, group: Group | FrameGroup = group
-        ) -> list[Scalar]:
-            own = as_cone(row, group.n, group.friction)
-            found = [own.off(x) for x in group.coordinates(row, *inputs)]
-            return [cost + cone_cost(own, s, ratio) for cost, s in zip(state, found, strict=True)]
-
-        costs = group.rows.fold(text, costs, *group.inputs(*points))
-    return costs
-
-
-def cheaper(
-    first: Sequence[Scalar], second: Sequence[Scalar], costs: Sequence[Scalar], least: Scalar = 0.0
-) -> list[Scalar]:
-    """The first of two points if it costs far less than the second, the free accelerations: after an impact, or a push,
-    the last accelerations are a poor initial point. ``least`` is the cost of the second without rows.
-    """
-    far_cheaper = where_less(costs[0] - least, CHEAPER * (costs[1] - least), 1.0, 0.0)
-    return [where_less(0.5, far_cheaper, x, y) for x, y in zip(first, second, strict=True)]
+    (end,) = repeat(iteration, [array_of([*start, 0.0])], problem.data(), most=MOST_ITERATIONS, name=PROBLEM)
+    return listed(end)[:-1]

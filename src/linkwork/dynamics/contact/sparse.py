@@ -2,68 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from linkwork.spatial import Scalar, total
+from linkwork.spatial import Factor, Scalar, total
 
 
-class Sparsity:
-    """The non-zero pattern of a symmetric matrix: row i has the columns ``before[i]`` and i itself; closed under
-    elimination from the last row on. ``often`` are patterns that frequently suffice instead, the sparsest first.
-    """
-
-    def __init__(self, n: int, cliques: Sequence[Sequence[int]], often: Sequence[Sparsity] = ()) -> None:
-        pattern: list[set[int]] = [set() for _ in range(n)]
-        for clique in cliques:
-            for i in clique:
-                pattern[i] |= {j for j in clique if j < i}
-        for i in reversed(range(n)):
-            for j in pattern[i]:
-                pattern[j] |= {k for k in pattern[i] if k < j}
-        self.n, self.before, self.often = n, [sorted(columns) for columns in pattern], often
-
-    @property
-    def places(self) -> list[tuple[int, int]]:
-        """All non-zero entries, row by row."""
-        return [(i, j) for i in range(self.n) for j in (*self.before[i], i)]
+def coupled(cliques: Iterable[Sequence[int]]) -> list[tuple[int, int]]:
+    """The non-zero entries of the lower triangle of a symmetric matrix, row by row, given the rows that are coupled."""
+    return sorted({(i, j) for clique in cliques for i in clique for j in clique if j <= i})
 
 
 Matrix = dict[tuple[int, int], Scalar]
 """The non-zero entries of the lower triangle of a symmetric matrix."""
 
 
-def times(A: Matrix, x: Sequence[Scalar], sparsity: Sparsity) -> list[Scalar]:
+def times(A: Matrix, x: Sequence[Scalar]) -> list[Scalar]:
     """A x."""
-    terms: list[list[Scalar]] = [[] for _ in range(sparsity.n)]
-    for i, j in sparsity.places:
-        terms[i].append(A[i, j] * x[j])
+    terms: list[list[Scalar]] = [[] for _ in x]
+    for (i, j), number in A.items():
+        terms[i].append(number * x[j])
         if j < i:
-            terms[j].append(A[i, j] * x[i])
+            terms[j].append(number * x[i])
     return [total(each) for each in terms]
 
 
-def solved(A: Matrix, b: Sequence[Scalar], sparsity: Sparsity) -> list[Scalar]:
-    """A⁻¹ b by A = Lᵀ D L, eliminating the last rows first, so that branches of a mechanism are not filled in. Each
-    entry is computed when it is needed, from all that is eliminated from it: so few of them are live at once.
-    """
-    A, x, before = dict(A), list(b), sparsity.before
-    after: list[list[int]] = [[i for i in reversed(range(sparsity.n)) if j in before[i]] for j in range(sparsity.n)]
-    L: Matrix = {}
-    inverse: dict[int, Scalar] = {}
-    for j in reversed(range(sparsity.n)):
-        for k in (j, *before[j]):
-            for i in after[j]:
-                if k in before[i]:
-                    A[j, k] = A[j, k] - L[i, j] * A[i, k]
-            if k == j:
-                inverse[j] = 1.0 / A[j, j]
-            else:
-                L[j, k] = A[j, k] * inverse[j]
-        for i in after[j]:
-            x[j] = x[j] - L[i, j] * x[i]
-    for i in range(sparsity.n):
-        value = x[i] * inverse[i]
-        for j in before[i]:
-            value = value - L[i, j] * x[j]
-        x[i] = value
-    return x
+def solved(A: Matrix, b: Sequence[Scalar]) -> list[Scalar]:
+    """A⁻¹ b. The last rows are eliminated first, so that branches of a mechanism are not filled in."""
+    n = len(b)
+    rows = [[A.get((j, i), 0.0) for j in reversed(range(i, n))] for i in reversed(range(n))]
+    return Factor.of_matrix(rows).solve(b[::-1])[::-1]

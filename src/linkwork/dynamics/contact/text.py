@@ -1,12 +1,20 @@
 """The contact problem over arrays: what both carriers of the inertia share (``by_joints``, ``by_bodies``): points,
 kept rows, forces.
+
+Accelerations are differentiated by the implicit function theorem: the gradient g(a, p) of the problem is zero at its
+solution for all parameters p (state, forces), so that
+
+    da = -H⁻¹ (∂g/∂p) dp,      H = M + Jᵀ H J
+
+Where a contact opens or closes, or changes from sticking to sliding, a has a kink: the derivative is the one-sided one
+of the computed solution.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,6 +32,7 @@ from linkwork.joints import Free
 from linkwork.model.contacts import Contact, Ground, Softness
 from linkwork.model.model import Model
 from linkwork.spatial import Mat3, Scalar, Transform, Vec3, total, where_less
+from linkwork.spatial.elementary import varying_as
 
 if TYPE_CHECKING:
     from linkwork.dynamics.contact.law import Touching
@@ -85,7 +94,7 @@ class Text(ABC):
 
     def __init__(self, of: Touching, model: Model | None = None) -> None:
         self.of, self.model, self.contacts = of, of.model if model is None else model, of.contacts
-        self.ends, self.points, self.sparsity, self.path = of.ends, of.points, of.sparsity, of.path
+        self.ends, self.points, self.path = of.ends, of.points, of.path
 
     @abstractmethod
     def motion(
@@ -97,11 +106,8 @@ class Text(ABC):
 
     def wrenches(self, motion: Motion) -> Any:
         """The wrench (6,) of each point about the world's origin."""
-        found, forces, spins = motion.forces()
-        wrenches = []
-        for touch, force, spin in zip(found, numbers(forces).tolist(), spins, strict=True):
-            wrenches += [*force, *(touch.point.cross(Vec3(*force)) + spin).numbers()]
-        return array_of(wrenches).reshape(self.points, 6)
+        sides = list(self.loads(*motion.forces()))[::2]
+        return array_of([x for _, *both in sides for part in both for x in part.numbers()]).reshape(self.points, 6)
 
     def touches(self, q: Any) -> list[Touch]:
         """The points of all contacts, in the world."""
@@ -112,45 +118,55 @@ class Text(ABC):
 
     def met(self, places: Places, meetings: Meetings) -> list[Touch]:
         """The points of all contacts, in the world, given the placements of frames."""
-        found: list[Touch] = []
+        touches: list[Touch] = []
         for one in self.contacts:
-            found += meetings.meet(one, places)[0]
-        return found
+            touches += meetings.meet(one, places)[0]
+        return touches
 
     def places(self, q: Any) -> Places:
         """The placements of all frames with shapes."""
         ends = [end for end in self.ends if self.of.body_of(end)]
-        found = {end: self.of.fixed_place(end) for end in self.ends if not self.of.body_of(end)}
+        places = {end: self.of.fixed_place(end) for end in self.ends if not self.of.body_of(end)}
         placed = numbers(forward_kinematics(self.model, q, ends)) if ends else []
         for end, T in zip(ends, placed, strict=True):
-            found[end] = Transform(Mat3(*T[:3, :3].ravel().tolist()), Vec3(*T[:3, 3].tolist()))
-        return found
+            places[end] = Transform(Mat3(*T[:3, :3].ravel().tolist()), Vec3(*T[:3, 3].tolist()))
+        return places
 
     def mass(self, one: Contact) -> float:
         """The effective inverse mass of a contact."""
         return sum(self.of.masses.frames[end][0] for end in (one.frame, one.on))
 
     def pushes(
-        self, found: Sequence[Touch], lacking: Callable[[Contact, Scalar], Twist], dt: Scalar | None
+        self, touches: Sequence[Touch], rate: Callable[[str], Twist], speed: Callable[[str], Twist], dt: Scalar | None
     ) -> tuple[Any, list[Vec3]]:
-        """The force at each point, in world axes, and the moment of torsional and rolling friction; ``lacking`` is the
-        rate of the relative velocity of a contact plus b times that velocity, at the world's origin.
+        """The force at each point, in world axes, and the moment of torsional and rolling friction, from the velocities
+        of frames, as twists at the world's origin, and their rates.
         """
-        known: dict[Any, Callable[..., Sequence[Any]]] = {}
-        left, forces, spins = iter(found), list[Scalar](), list[Vec3]()
+        texts: dict[Any, Callable[..., Sequence[Any]]] = {}
+        left, forces, spins = iter(touches), list[Scalar](), list[Vec3]()
+        rates, speeds = ({end: motion(end) for end in self.ends} for motion in (rate, speed))
         for one in self.contacts:
             b, k = spring(one.softness, dt)
-            there = lacking(one, b).numbers()
+            lacking = (rates[one.frame] - rates[one.on]) + (speeds[one.frame] - speeds[one.on]) * b
             text = shared(partial(_pushing, one.softness, self.contacts.friction_ratio), len(self.contacts))
-            text = known.setdefault((one.softness, one.friction_rows), text)
+            text = texts.setdefault((one.softness, one.friction_rows), text)
             rubbing = one.coefficients if one.friction_rows else ()
             for touch in islice(left, one.points):
-                given = [touch.distance, *touch.point.numbers(), *touch.normal.numbers(), *there, k]
-                (both,) = text(array_of([*given, self.mass(one), one.margin, *rubbing]))
+                inputs = [touch.distance, *touch.point.numbers(), *touch.normal.numbers(), *lacking.numbers(), k]
+                (both,) = text(array_of([*inputs, self.mass(one), one.margin, *rubbing]))
                 *force, x, y, z = numbers(both).tolist()
                 forces += force
                 spins.append(Vec3(x, y, z))
         return array_of(forces).reshape(self.points, 3), spins
+
+    def loads(self, touches: Sequence[Touch], forces: Any, spins: Sequence[Vec3]) -> Iterator[tuple[str, Vec3, Vec3]]:
+        """The frames on both sides of each point, and the force and the moment about the world's origin on each."""
+        owners = (one for one in self.contacts for _ in range(one.points))
+        for one, touch, force, spin in zip(owners, touches, numbers(forces).tolist(), spins, strict=True):
+            f = Vec3(*force)
+            moment = touch.point.cross(f) + spin
+            yield one.frame, f, moment
+            yield one.on, -f, -moment
 
     def keep(
         self, rows: KeptRows, members: Sequence[Contact], more: Callable[[Contact], Sequence[float]], places: Places,
@@ -182,12 +198,17 @@ class Text(ABC):
         """The term ω × v that free joints' accelerations lack, since their axes turn with the body. The contact law
         uses rates of velocities in world axes, and neglects all other terms of J̇.
         """
-        found: list[Scalar] = [0.0] * self.model.nv
+        rates: list[Scalar] = [0.0] * self.model.nv
         for body, start in zip(self.model.bodies, self.model.v_start, strict=True):
             if isinstance(body.joint, Free):
                 linear, angular = Vec3(*v[start : start + 3]), Vec3(*v[start + 3 : start + 6])
-                found[start : start + 3] = angular.cross(linear).numbers()
-        return found
+                rates[start : start + 3] = angular.cross(linear).numbers()
+        return rates
+
+
+def constant(x: Scalar) -> Scalar:
+    """A number without derivatives."""
+    return varying_as(x, 0.0)
 
 
 def sides(one: Contact, places: Places) -> tuple[Transform, Transform]:
@@ -195,11 +216,11 @@ def sides(one: Contact, places: Places) -> tuple[Transform, Transform]:
     return places[one.frame] * one.placement, places[one.on] * one.on_placement
 
 
-def _pushing(softness: Softness, ratio: float, given: Any) -> list[Any]:
+def _pushing(softness: Softness, ratio: float, inputs: Any) -> list[Any]:
     """The force at a point and its moment, of torsional and rolling friction, from the numbers that ``Text.pushes``
     gives.
     """
-    row = numbers(given).tolist()
+    row = numbers(inputs).tolist()
     distance, point, normal = row[0], Vec3(*row[1:4]), Vec3(*row[4:7])
     lacking = Twist(Vec3(*row[7:10]), Vec3(*row[10:13]))
     k, mass, margin, *mu = row[13:]

@@ -17,7 +17,7 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -181,6 +181,39 @@ def _compile(text: str, cpu: tuple[str, str], triple: str) -> bytes:
     _contexts.append(_llvm().create_context())
     with _llvm().parse_assembly(text, _contexts[-1]) as module:
         image = bytes(_machine(cpu, triple).emit_object(module))
+    _contexts.pop().close()
+    return image
+
+
+def compile_for(texts: Sequence[str], triple: str, cpu: str, features: str) -> bytes:
+    """Object code of modules, linked into one, for another machine than this one."""
+    _check_memory(sum(map(len, texts)))
+    with lock:
+        return _by_llvm(_compile_for, texts, triple, cpu, features)
+
+
+@cache
+def _any_target() -> None:
+    _ready().initialize_all_targets()
+    _llvm().initialize_all_asmprinters()
+
+
+def _compile_for(texts: Sequence[str], triple: str, cpu: str, features: str) -> bytes:
+    """The same on LLVM's thread; cross compilation is rare, and a context with an error stays."""
+    _any_target()
+    try:
+        kind = _llvm().Target.from_triple(triple)
+    except RuntimeError as error:
+        raise LinkworkError(f"LLVM has no machine for triple {triple!r}: {error}") from None
+    reloc = "static" if triple.startswith("wasm") else "pic"
+    code = kind.create_target_machine(cpu=cpu, features=features, opt=2, reloc=reloc, codemodel="small", jit=False)
+    _contexts.append(_llvm().create_context())
+    with _llvm().parse_assembly(texts[0], _contexts[-1]) as module:
+        for text in texts[1:]:
+            module.link_in(_llvm().parse_assembly(text, _contexts[-1]))
+        module.triple, module.data_layout = triple, str(code.target_data)
+        module.verify()
+        image = bytes(code.emit_object(module))
     _contexts.pop().close()
     return image
 

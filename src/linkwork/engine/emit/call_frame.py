@@ -104,15 +104,17 @@ class Room:
 @dataclass(frozen=True)
 class Interface:
     """The arrays of a program: how many numbers a state has in each, as an integer or the name of a size; the names of
-    all sizes; for a time loop, how many arrays of the state are recorded, the first ones, all if None; and arguments,
-    by their places, with the size of a number beyond which the status says so. ``called`` is code with loops that it
-    calls: ``data`` is memory for that then, and ``ints`` has the addresses of each: of its code, data and ints.
+    all sizes; for a time loop, how many arrays of the state are recorded, the first ones, all if None, and how many
+    results are observations of the state in which a step begins, the last ones; and arguments, by their places, with
+    the size of a number beyond which the status says so. ``called`` is code with loops that it calls: ``data`` is
+    memory for that then, and ``ints`` has the addresses of each: of its code, data and ints.
     """
 
     arguments: tuple[int | str, ...]
     results: tuple[int | str, ...]
     sizes: tuple[str, ...] = ()
     recorded: int | None = None
+    observed: int = 0
     most: tuple[tuple[int, float], ...] = ()
     called: tuple[Called, ...] = ()
     room: Room | None = field(default=None, compare=False, repr=False)
@@ -178,21 +180,31 @@ class Interface:
         """One state of parallel loops: a team of threads, a crew that may be called on (or 0 for them), arrays."""
         return CallFrame((("ptr", "team"), ("ptr", "crew"), *self.kernel))
 
+    @property
+    def state(self) -> range:
+        """The results of a step that are its state."""
+        return range(len(self.results) - self.observed)
+
+    @property
+    def records(self) -> list[int]:
+        """The results of a step that are recorded."""
+        return [*self.state[: self.recorded], *range(len(self.state), len(self.results))]
+
     @cached_property
     def time_loop(self) -> CallFrame:
-        """A time loop around a step whose first arguments are the state, as its results are.
+        """A time loop around a step whose first arguments are the state, as its first results are.
 
         Number of trajectories, a buffer for tiles; steps done before, to do and in all, and after how many a state is
         recorded; each array of the state; each other argument with the strides between trajectories and between steps;
-        the records of each array of the state that has some, with the stride between trajectories there.
+        the records of each result that has some, with the stride between trajectories there.
         """
         words = [("i64", "trajectories"), ("ptr", "buffer")]
         words += [("i64", name) for name in ("done", "steps", "total", "every")]
-        state = range(len(self.results))
+        state = self.state
         words += [("ptr", f"state{k}") for k in state]
         for k in range(len(state), len(self.arguments)):
             words += [("ptr", f"given{k}"), ("i64", f"given{k}_stride"), ("i64", f"given{k}_pace")]
-        for k in state[: self.recorded]:
+        for k in self.records:
             words += [("ptr", f"records{k}"), ("i64", f"records{k}_stride")]
         return CallFrame((*words, *self.tables))
 

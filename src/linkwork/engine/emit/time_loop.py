@@ -1,14 +1,18 @@
 """The time loop around a kernel that makes one step: ``time_loop``, in LLVM IR.
 
-The kernel's first arguments are the state, as its results are; the others are given, constant or for each step. The
-states of a tile stay in lanes from step to step, in two alternating buffers.
+The kernel's first arguments are the state, as its first results are; the other arguments are given, constant or for
+each step, the other results are observations of the state in which the step begins. The states of a tile stay in lanes
+from step to step, in two alternating buffers.
 
-It takes the words of ``Interface.time_loop``. A record's number is its step's over ``every``, rounded up; record 0 is
-left to the caller, the last step is always recorded. The states are read and written, so that the loop can resume where
-it stopped. Status bits: 1 a given number is not finite, 2 a record is not finite.
+It takes the words of ``Interface.time_loop``. A record's number is its step's over ``every``, rounded up; the state of
+record 0 is left to the caller, the last step is always recorded. One step beyond the last observes the last state. The
+states are read and written, so that the loop can resume where it stopped. Status bits: 1 a given number is not finite,
+2 a record is not finite.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.packing import tiles
@@ -18,9 +22,10 @@ from linkwork.engine.emit.writer import Writer
 def time_loop(interface: Interface, lanes: int) -> str:
     """The text of the function, and of those that only it calls."""
     w, sizes = Writer(), interface.counts
+    counts = sizes[len(interface.arguments) :]
     interface.time_loop.read(w)
     places = tiles(w, interface, lanes)
-    state = range(len(interface.results))
+    state, observed = interface.state, interface.records[len(interface.state[: interface.recorded]) :]
     given = range(len(state), len(interface.arguments))
     status = w.let("alloca i64, align 8")
     w.store(0, status, "i64")
@@ -37,8 +42,8 @@ def time_loop(interface: Interface, lanes: int) -> str:
             moved = f"ptr {source}, i64 %given{k}_stride, i64 {valid}, i64 {sizes[k]}, ptr {places[k]}"
             w.do(f"call void @take({moved}, ptr {status})")
 
-        def give(source: str, target: str, k: int, stride: str) -> None:
-            moved = f"ptr {source}, ptr {target}, i64 {stride}, i64 {valid}, i64 {sizes[k]}"
+        def give(source: str, target: str, size: str, stride: str) -> None:
+            moved = f"ptr {source}, ptr {target}, i64 {stride}, i64 {valid}, i64 {size}"
             w.do(f"call void @give({moved}, ptr {status})")
 
         own = [row(f"%state{k}", first, sizes[k]) for k in state]
@@ -48,24 +53,33 @@ def time_loop(interface: Interface, lanes: int) -> str:
         sources = {k: row(f"%given{k}", first, f"%given{k}_stride") for k in given}
         for k in given:
             take(sources[k], k)
-        buffers = [*(places[k] for k in state), *places[len(interface.arguments) :]]
+        results = places[len(interface.arguments) :]
+        buffers = [*(places[k] for k in state), *results[: len(state)]]
         with w.loop(0, "%steps", 1, [("ptr", place) for place in buffers]) as step:
             old, new = step.carried[: len(state)], step.carried[len(state) :]
             for k in given:
                 with w.when(w.compare("ne", f"%given{k}_pace", 0)):
                     take(row(sources[k], step.counter, f"%given{k}_pace"), k)
-            w.do(f"call void @kernel({interface.kernel_call([*old, *(places[k] for k in given), *new])})")
-            now = w.add("%done", w.add(step.counter, 1))
-            whole = w.compare("eq", w.let(f"urem i64 {now}, %every"), 0)
-            due = w.let(f"or i1 {whole}, {w.compare('eq', now, '%total')}")
-            with w.when(due):
-                number = w.let(f"udiv i64 {w.add(now, w.sub('%every', 1))}, %every")
-                for k in state[: interface.recorded]:
-                    records = row(f"%records{k}", first, f"%records{k}_stride")
-                    give(new[k], row(records, number, sizes[k]), k, f"%records{k}_stride")
+            own_results = [*new, *results[len(state) :]]
+            w.do(f"call void @kernel({interface.kernel_call([*old, *(places[k] for k in given), *own_results])})")
+            begun = w.add("%done", step.counter)
+
+            def record(count: str, which: Sequence[int]) -> None:
+                whole = w.compare("eq", w.let(f"urem i64 {count}, %every"), 0)
+                due = w.let(f"or i1 {whole}, {w.compare('eq', count, '%total')}")
+                with w.when(w.all_of([due, w.compare("sle", count, "%total")])):
+                    number = w.let(f"udiv i64 {w.add(count, w.sub('%every', 1))}, %every")
+                    for k in which:
+                        records = row(f"%records{k}", first, f"%records{k}_stride")
+                        size = counts[k]
+                        give(own_results[k], row(records, number, size), size, f"%records{k}_stride")
+
+            if observed:
+                record(begun, observed)
+            record(w.add(begun, 1), state[: interface.recorded])
             step.carry(*new, *old)
         for k in state:
-            give(step.carried[k], own[k], k, sizes[k])
+            give(step.carried[k], own[k], sizes[k], sizes[k])
     w.do(f"ret i64 {w.load(status, 'i64')}")
     return "\n".join([w.function("i64 @time_loop(ptr nocapture %words)"), _take(), _give()])
 

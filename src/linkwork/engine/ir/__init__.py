@@ -8,7 +8,6 @@ order suited to machine code.
     passes          dead-code elimination, order
     merge           identical cases of a loop become one
     shared_calls    calls of code whose numbers another call has, too
-    stages          a program cut at the calls in it
     lists           items of lists on the lanes of one state
     layout          fields that loops use together lie side by side
     evaluator       defines the code by running it

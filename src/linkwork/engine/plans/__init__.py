@@ -21,6 +21,7 @@ from linkwork.engine.plans.costs import looped
 from linkwork.engine.plans.plan import Plan
 from linkwork.engine.plans.planner import (
     code_for_trace,
+    for_steps,
     form_of,
     plan_for,
     plan_for_trace,
@@ -34,6 +35,7 @@ __all__ = [
     "Task",
     "TracedTask",
     "code_for_trace",
+    "for_steps",
     "form_of",
     "looped",
     "plan_for",

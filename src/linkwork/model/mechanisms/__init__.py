@@ -82,7 +82,7 @@ def by_name(text: str, *, floating_base: bool = False) -> Model:
     signature = inspect.signature(function)
     options = {"floating_base": True} if floating_base else {}
     if floating_base and "floating_base" not in signature.parameters:
-        able = ", ".join(known for known, f in NAMES.items() if "floating_base" in inspect.signature(f).parameters)
+        able = ", ".join(kind for kind, f in NAMES.items() if "floating_base" in inspect.signature(f).parameters)
         raise ArgumentError(f"mechanism {name!r} has no floating base; these have: {able}")
     try:
         bound = signature.bind(*(_value(word) for word in words), **options)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from linkwork.algorithms import STEP_PARTS, linearising
 from linkwork.compiled.compiled_function import CompiledFunction
-from linkwork.compiled.tracing import Shape, trace
+from linkwork.compiled.compiling import compiled
+from linkwork.compiled.tracing import Shape
 from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.constrained import constrained_dynamics
@@ -25,7 +26,6 @@ from linkwork.errors import ArgumentError, LinkworkError, TracingError
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.kernel_chain import chain_of, is_a_chain
 from linkwork.simulation.rollouts.recall import NOTHING, Code
-from linkwork.simulation.rollouts.steps import plain
 from linkwork.simulation.rollouts.tangent_steps import along, by_tangents
 from linkwork.unsolved import unsolved
 
@@ -38,7 +38,7 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | 
     code that serves such steps, if there is any.
     """
     step = job.step
-    if plain(step):
+    if step.plain:
         return _by_loops(job, into)
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
     small = within("derived_whole" if step.constraints else "linearised_whole", job.model.nv)
@@ -72,12 +72,11 @@ def _kernel(
     if key not in memo:
         whole = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **shapes, **direction}
         try:
-            found, structure, results = trace("linearise", text, whole)
+            memo[key] = compiled(name, text, whole)
         except TracingError as error:
             if isinstance(error.__cause__, ZeroDivisionError):  # in every state
                 _say_why(job, 0)
             raise
-        memo[key] = CompiledFunction(name, whole, lambda: found, structure, results)
     kernel: CompiledFunction = memo[key]
     return kernel
 

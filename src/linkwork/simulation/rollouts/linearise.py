@@ -106,28 +106,16 @@ def linearise(
     if answer is not None:
         return Linearised._make(answer)
     check_not_traced("lw.linearise", q, v, tau)
-    given = {
-        "q_target": q_target, "kp": kp, "v_target": v_target, "kd": kd, "damping": damping, "friction": friction,
-        "springs": springs, "effort_limits": effort_limits, "torque": torque, "parameters": parameters,
-        "constraints": constraints, "stabilisation": stabilisation, "proximal": proximal, "f_ext": f_ext,
-        "joint_limits": joint_limits, "contacts": contacts, "friction_law": friction_law, "integrator": integrator,
-    }  # fmt: skip
-    data = {"inertias": inertias, "armature": armature, "placements": placements}
-    return _computed(model, {"q": q, "v": v, "tau": tau}, length, given, data, known, out)
+    return _computed(model, locals(), length, known)  # all arguments by name
 
 
-def _computed(
-    model: Model, state: Mapping[str, Any], dt: float, given: Mapping[str, Any], data: Mapping[str, Any],
-    known: Known | None, out: Any,
-) -> Linearised:  # fmt: skip
+def _computed(model: Model, given: Mapping[str, Any], dt: float, known: Known | None) -> Linearised:
     """The linearisation for any arguments, whose code serves such calls from now on, if it can."""
-    q, v, tau = state.values()
+    out, tau = given["out"], given["tau"]
     forces = None if tau is None else as_array(model, "tau", "velocity", tau)[..., None, :]
-    request = request_of(
-        model, q, v, forces, dt=dt, steps=1, every=1, cost=None, cost_parameters=None, data=data, driven=False, **given
-    )
+    request = request_of(model, {**given, "tau": forces}, dt, 1, 1)
     request.check_finite()
-    into = None if out is None else _into(out, request, {**state, **given, **data})
+    into = None if out is None else _into(out, request, given)
     A, B, code = linearised(request.job, into)
     if known is not None and code is not None:
         remember(known, request.job, code, forces is not None)

@@ -1,10 +1,11 @@
-"""The plans of a rollout's step."""
+"""The plan of a step over time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from functools import partial
 
+from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import Plan, TracedTask, plan_for_trace
@@ -12,51 +13,40 @@ from linkwork.engine.trace.isomorphic import branches_of
 from linkwork.late import LateFunction
 from linkwork.simulation.step import Step
 
+answered = LateFunction("linkwork.simulation.event_steps:answered")
 often = LateFunction("linkwork.dynamics.varied:often")
 
-RECORDED = 2
-"""The number of arrays of the state that are recorded: q and v."""
+
+def state_of(step: Step) -> dict[str, Shape]:
+    """The arrays of the state, which a step updates."""
+    return {"q": (step.model.nq,), "v": (step.model.nv,), "sums": (step.size_of_sums,)}
 
 
-def plain(step: Step) -> bool:
-    """Whether a step is that of ``algorithms.step``, without anything besides its parts."""
-    more = step.functions or step.constraints or step.joints or step.varied or step.several
-    return not more and step.contacts is None
+def recorded(step: Step) -> int:
+    """The number of arrays of the state that are recorded: q and v, and with events the sums."""
+    return 2 if step.events is None else 3
 
 
-def size_of_sums(step: Step) -> int:
-    """The size of the state besides q and v: the steps done, the cost, and with contacts the last accelerations, which
-    are the warm start of the next step.
-    """
-    return 2 if step.contacts is None else 2 + step.model.nv
-
-
-def step_plan(step: Step, shapes: Mapping[str, Shape], form: str) -> Plan:
-    """The plan that repeats the step; ``shapes`` are those of all arguments besides the state, in order."""
-    return _plan("rollout", step.advance, step, list(_state(step).values()), shapes, form, True)
+def observations_of(step: Step) -> list[Shape]:
+    """The shapes of accelerations, driving forces and wrenches, which ``Step.observed`` adds to the state."""
+    return [(step.model.nv,), (step.model.nv,), (step.wrenches, 6)]
 
 
 def answer_plan(step: Step, shapes: Mapping[str, Shape]) -> Plan:
-    """The plan for accelerations, driving forces and wrenches in a state; not worth machine code."""
-    nv = step.model.nv
-    results = [(nv,), (nv,), (0 if step.contacts is not None else len(step.constraints), 6)]
-    return _plan("rollout answer", step.answer, step, results, shapes, "interpreted", False)
+    """The plan, by the interpreter, for the observations of a step with events alone."""
+    arguments = {**state_of(step), **shapes}
+    text = partial(answered, step)
+    task = TracedTask(
+        lambda: trace("answers", text, arguments)[0], list(arguments.values()), observations_of(step)
+    )  # fmt: skip
+    return plan_for_trace(task, "", "interpreted")
 
 
-def _state(step: Step) -> dict[str, Shape]:
-    return {"q": (step.model.nq,), "v": (step.model.nv,), "sums": (size_of_sums(step),)}
-
-
-def _plan(
-    name: str,
-    text: Callable[..., tuple[Any, ...]],
-    step: Step,
-    results: list[Shape],
-    shapes: Mapping[str, Shape],
-    form: str,
-    over_time: bool,
-) -> Plan:
-    model, arguments = step.model, {**_state(step), **shapes}
+def step_plan(step: Step, shapes: Mapping[str, Shape], form: str, observed: bool) -> Plan:
+    """The plan that repeats the step; ``shapes`` are those of all arguments besides the state, in order."""
+    model, state = step.model, state_of(step)
+    arguments, results = {**state, **shapes}, list(state.values())
+    name, text, more = ("observed", step.observed, observations_of(step)) if observed else ("rollout", step.advance, [])
     key = step.key(name, list(arguments.items()))
     plans, place = model._memo.plans, (key, form)
     earlier: Plan | None = plans.get(place) if key else None
@@ -68,12 +58,29 @@ def _plan(
 
     arrays = {name: f"argument{k}" for k, name in enumerate(arguments)}
     usual = {arrays[name]: numbers for name, numbers in (often(model, arguments) if step.varied else {}).items()}
-    branches = branches_of(model, program)
     identity = None if step.has_loops else key  # what is called is known from the trace alone
-    task = TracedTask(program, list(arguments.values()), results, identity, None, over_time, RECORDED, usual, branches)
-    plan = plan_for_trace(task, f"the step of this rollout of {model.name!r}", form)
+    task = TracedTask(
+        program, list(arguments.values()), [*results, *more], identity, None, True, recorded(step), len(more), usual,
+        branches_of(model, program),
+    )  # fmt: skip
+    plan = plan_for_trace(task, "" if observed else f"the step of this rollout of {model.name!r}", form)
     if key:
         if len(plans) >= 1000:  # laws that change from call to call
             plans.clear()
         plans[place] = plan
     return plan
+
+
+def points_of(step: Step, shapes: Mapping[str, Shape]) -> CompiledFunction:
+    """``Step.points`` as a function of the arguments of a step."""
+    memo, key = step.model._memo.derived, step.key("points", list(shapes.items()))
+    found: CompiledFunction | None = memo.get(key) if key else None
+    if found is None:
+        results = [(step.model.nq,), (step.model.nv,)] * 3
+        found = CompiledFunction(
+            "points", shapes, lambda: trace("points", step.points, shapes)[0], (tuple, [None] * 6), results,
+            None if step.has_loops else key,
+        )  # fmt: skip
+        if key:
+            memo[key] = found
+    return found

@@ -14,7 +14,6 @@ from linkwork.engine.ir.program import Program
 from linkwork.engine.trace.differentiate import pushed
 from linkwork.model.model import Model
 from linkwork.simulation.rollouts.gradients import difference_of, flat, integrate_of, solved
-from linkwork.simulation.rollouts.steps import size_of_sums
 from linkwork.simulation.step import Step
 
 
@@ -57,7 +56,7 @@ def _advancing(step: Step, shapes: Mapping[str, Shape], names: Sequence[str]) ->
         ordered = {
             name: tau if name == "tau" else given[name] for name in (*STEP_PARTS, *names) if name in (*names, "tau")
         }
-        after, end, _ = step.advance(q, v, traced(np.zeros(size_of_sums(step)).astype(object)), dt, **ordered)
+        after, end, _ = step.advance(q, v, traced(np.zeros(step.size_of_sums).astype(object)), dt, **ordered)
         return after, end
 
     return trace("step", advance, arguments)[0]

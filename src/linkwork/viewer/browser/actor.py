@@ -48,7 +48,7 @@ class Actor:
             )
             for kind, colour in FORCES.items()
         }  # fmt: skip
-        self._named: dict[int, Any] = {}
+        self._labels: dict[int, Any] = {}
         self._opacity: float | None = None
         self._ellipsoid: Any = None
         self.point: str | None = None
@@ -90,29 +90,29 @@ class Actor:
         if self.point is not None:
             self.show_inertia(self.point)
 
-    def see_through(self, wanted: bool) -> None:
+    def see_through(self, on: bool) -> None:
         """Make bodies transparent or not, so that arrows, axes and ellipsoids inside them can be seen."""
-        before, self._opacity = self._opacity, 0.35 if wanted else None
-        if wanted or before is not None:
+        before, self._opacity = self._opacity, 0.35 if on else None
+        if on or before is not None:
             for _, handle in self.meshes:
                 handle.opacity = self._opacity
 
     def name(self, body: int) -> None:
         """Show a body's name, or hide it."""
-        label = self._named.pop(body, None)
+        label = self._labels.pop(body, None)
         if label is None:
-            self._named[body] = self.scene.add_label(f"{self.root}/{body}/name", self.looks.names[body])
+            self._labels[body] = self.scene.add_label(f"{self.root}/{body}/name", self.looks.names[body])
         else:
             label.remove()
 
     def corners(self) -> Array:
         """The corners (n, 3) of bounding boxes of all visible parts, in the world."""
-        found = [self.placements[:, :3, 3], *(chain.points(self.placements) for chain, _ in self._chains)]
+        groups = [self.placements[:, :3, 3], *(chain.points(self.placements) for chain, _ in self._chains)]
         for body, handle in self.meshes:
             low, high = handle.vertices.min(axis=0), handle.vertices.max(axis=0)
             ends = np.stack(np.meshgrid(*zip(low, high, strict=True)), axis=-1).reshape(-1, 3)
-            found.append(ends @ self.placements[body, :3, :3].T + self.placements[body, :3, 3])
-        return np.concatenate(found) + self.aside
+            groups.append(ends @ self.placements[body, :3, :3].T + self.placements[body, :3, 3])
+        return np.concatenate(groups) + self.aside
 
     def layer(self, name: str, visible: bool) -> None:
         """Show a layer of every body, or hide it; created when it is first needed."""
@@ -125,27 +125,27 @@ class Actor:
                 frame.show_axes = visible
             return
         if visible and not self._layers[name]:
-            self._layers[name] = self._made(name)
+            self._layers[name] = self._handles_of(name)
             self.move(self.q)
         for handle in self._layers[name]:
             handle.visible = visible
 
-    def _made(self, name: str) -> list[Any]:
+    def _handles_of(self, name: str) -> list[Any]:
         if name == "centre of mass":
             return [self._mesh(f"{self.root}/com", sphere(0.025 * self.length).coloured(rgba(TRAIL)))]
-        made = []
+        handles = []
         for index, body in enumerate(self.model.bodies, 1):
             at = f"{self.root}/{index}/{name}"
             mass = solid(body)
             if name == "names":
-                made.append(self.scene.add_label(at, self.looks.names[index]))
+                handles.append(self.scene.add_label(at, self.looks.names[index]))
             elif name == "inertia ellipsoids" and mass is not None:
                 mesh = ellipsoid((5.0 / 12.0) ** 0.5 * mass.edges).moved(mass.placement)
-                made.append(self._mesh(at, mesh.coloured(rgba("#8e44ad", 0.45))))
+                handles.append(self._mesh(at, mesh.coloured(rgba("#8e44ad", 0.45))))
             elif name == "joint axes" and body.joint.nv == 1 and hasattr(body.joint, "axis"):
                 along = 0.12 * self.length * np.array([float(x) for x in body.joint.axis.direction.numbers()])
-                made.append(self._mesh(at, arrow(-0.5 * along, along, 0.005 * self.length).coloured(rgba(JOINT))))
-        return made
+                handles.append(self._mesh(at, arrow(-0.5 * along, along, 0.005 * self.length).coloured(rgba(JOINT))))
+        return handles
 
     def show_inertia(self, frame: str | None) -> None:
         """The operational inertia at a frame as an ellipsoid: long in directions in which the effective mass is large;
@@ -161,13 +161,13 @@ class Actor:
         masses = 1.0 / np.maximum(mobility, 1e-9 / max(self.model.mass, 1e-9))
         radii = 0.25 * self.length * np.sqrt(masses / max(self.model.mass, 1e-9))
         mesh = ellipsoid(np.minimum(radii, 0.5 * self.length))
-        placed = self.model.frame(frame)
+        base = self.model.frame(frame)
         pose = np.eye(4)
         pose[:3, :3] = axes * np.sign(np.linalg.det(axes))
-        mesh = mesh.moved(matrix(placed.placement) @ pose).coloured(rgba("#e67e22", 0.4))
+        mesh = mesh.moved(matrix(base.placement) @ pose).coloured(rgba("#e67e22", 0.4))
         if self._ellipsoid is not None:
             self._ellipsoid.remove()
-        self._ellipsoid = self._mesh(f"{self.root}/{placed.body}/operational inertia", mesh)
+        self._ellipsoid = self._mesh(f"{self.root}/{base.body}/operational inertia", mesh)
 
     def arrows(self, kind: str, places: Array, forces: Array, scale: float) -> None:
         """Draw forces (n, 3), N, at points (n, 3) of the world, with ``scale`` metres per newton."""
@@ -200,7 +200,7 @@ def _ink(colour: str) -> tuple[int, int, int]:
 
 def sliders_of(model: Model, length: float) -> list[tuple[str, float, float]]:
     """For each degree of freedom its name and range, relative to the neutral configuration."""
-    found = []
+    sliders = []
     for body in model.bodies:
         joint, limits = body.joint, body.limits
         for k in range(joint.nv):
@@ -212,5 +212,5 @@ def sliders_of(model: Model, length: float) -> list[tuple[str, float, float]]:
             if joint.nv == joint.nq == 1:
                 low = limits.lower[0] if np.isfinite(limits.lower[0]) else low
                 high = limits.upper[0] if np.isfinite(limits.upper[0]) else high
-            found.append((name, round(float(min(low, high)), 4), round(float(max(low, high)), 4)))
-    return found
+            sliders.append((name, round(float(min(low, high)), 4), round(float(max(low, high)), 4)))
+    return sliders

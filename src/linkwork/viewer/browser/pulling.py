@@ -36,20 +36,20 @@ class Pull:
         with self._lock:
             self._body = 0
 
-    def held(self) -> tuple[int, Array, Array]:
+    def grip(self) -> tuple[int, Array, Array]:
         """Body (0 if none), point and target."""
         with self._lock:
             return self._body, self._point, self._target
 
     def wrenches(self, q: Array, v: Array) -> Array:
         """The wrench on each body in its own frame (nbodies, 6)."""
-        found = np.zeros((len(self.model.bodies), 6))
-        body, point, target = self.held()
+        result = np.zeros((len(self.model.bodies), 6))
+        body, point, target = self.grip()
         if body:
             pose = self._skeleton.placements(q)[body]
             force = pose[:3, :3].T @ self._force(q, v, body, point, target, pose)
-            found[body - 1] = np.concatenate([force, np.cross(point, force)])
-        return found
+            result[body - 1] = np.concatenate([force, np.cross(point, force)])
+        return result
 
     def _force(self, q: Array, v: Array, body: int, point: Array, target: Array, pose: Array) -> Array:
         """The force in the world (N): of a nearly critically damped spring for the effective mass at the point."""

@@ -41,8 +41,8 @@ def local_server(title: str, names: Sequence[Sequence[str]], port: int = 0) -> A
         _own_pages_only(_script(names)),
     ):  # the view prints the messages itself
         server = Local(host=LOOPBACK, port=port, label=one_line(title), verbose=False)
-    found = server.get_port()
-    if port and found != port:
+    actual = server.get_port()
+    if port and actual != port:
         stop(server)
         raise FileError(98, f"port {port} is taken; leave it out for one that is free", str(port))
     server.gui.configure_theme(show_logo=False, show_share_button=False, control_width="medium")
@@ -86,7 +86,7 @@ def _own_pages_only(script: bytes) -> Iterator[None]:
 def _script(names: Sequence[Sequence[str]]) -> bytes:
     """The script element of the page; names are escaped so that they cannot end it."""
     text = (resources.files("linkwork.viewer.browser") / "page.js").read_text(encoding="utf-8")
-    return f"<script>\nconst NAMES = {as_script([list(each) for each in names])};\n{text}</script>\n".encode()
+    return f"<script>\nconst NAMES = {as_script([list(pair) for pair in names])};\n{text}</script>\n".encode()
 
 
 def _with_script(response: Any, script: bytes) -> Any:

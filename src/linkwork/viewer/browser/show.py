@@ -74,7 +74,7 @@ def show(
     number = integer("port", port, 0, 65535)
     opened = switch("browser", browser)
     looks = {id(motion.model): Looks(motion.model, sizes_of(motion.model, boxes), True, folders) for motion in motions}
-    step = 1.2 * max(each.skeleton.length for each in looks.values()) if apart is None else apart
+    step = 1.2 * max(looks_of.skeleton.length for looks_of in looks.values()) if apart is None else apart
     skeletons = [looks[id(motion.model)].skeleton for motion in motions]
     acting = forces_of(motions, skeletons, constraints, contacts, f_ext)
     server = local_server(motions[0].model.name, [looks[id(motion.model)].names for motion in motions], number)

@@ -66,7 +66,7 @@ class _Document:
     def __init__(self, root: Element, texts: Texts) -> None:
         self.root, self.texts = root, texts
         self.by_id = {name: element for element in root.walk() if (name := element.get("id"))}
-        self.placed: list[_Placed] = []
+        self.solids: list[_Placed] = []
         self.instances = self.triangles = 0
         self._children: dict[Element, list[_Child]] = {}
         self._faces: dict[Element, list[_Faces]] = {}
@@ -83,7 +83,7 @@ class _Document:
             for shape in [element for element in self.root.walk() if element.tag == "geometry"]:
                 self.place(_Child(shape, scale, {}))
         colours: dict[Colour | None, list[Array]] = {}
-        for faces, place, materials in self.placed:
+        for faces, place, materials in self.solids:
             colour = self.colour(materials.get(faces.material, faces.material))
             corners = faces.vertices[faces.triangles] @ place[:3, :3].T + place[:3, 3]
             colours.setdefault(colour, []).append(corners)
@@ -107,24 +107,24 @@ class _Document:
         self.triangles = within(
             self.triangles + sum(len(faces.triangles) for faces in lists), MAX_TRIANGLES, "triangles"
         )
-        self.placed += [_Placed(faces, geometry.place, geometry.materials) for faces in lists]
+        self.solids += [_Placed(faces, geometry.place, geometry.materials) for faces in lists]
 
     def children(self, node: Element) -> list[_Child]:
         """The nodes and geometries in a node, those included to which it refers; a transform is of all that follow."""
         if node not in self._children:
-            found, place = list[_Child](), np.eye(4)
+            rows, place = list[_Child](), np.eye(4)
             for part in node.children:
                 if part.tag in ("matrix", "translate", "rotate", "scale"):
                     place = place @ self.transform(part)
                 elif part.tag == "node":
-                    found.append(_Child(part, place, {}))
+                    rows.append(_Child(part, place, {}))
                 elif part.tag == "instance_node":
-                    found.append(_Child(self.named(part.get("url"), "node"), place, {}))
+                    rows.append(_Child(self.named(part.get("url"), "node"), place, {}))
                 elif part.tag == "instance_geometry":
                     bound = [one for one in part.walk() if one.tag == "instance_material"]
                     materials = {one.get("symbol") or "": one.get("target") for one in bound}
-                    found.append(_Child(self.named(part.get("url"), "geometry"), place, materials))
-            self._children[node] = found
+                    rows.append(_Child(self.named(part.get("url"), "geometry"), place, materials))
+            self._children[node] = rows
         return self._children[node]
 
     def transform(self, part: Element) -> Array:
@@ -209,18 +209,18 @@ class _Document:
     def named(self, reference: str | None, tag: str = "") -> Element:
         """The element that a reference names; of this tag, if one is given."""
         name = (reference or "").removeprefix("#")
-        found = self.by_id.get(name)
-        if found is None or tag not in ("", found.tag):
+        element = self.by_id.get(name)
+        if element is None or tag not in ("", element.tag):
             raise ValueError(f"it refers to {name[:60]!r}, which is not there")
-        return found
+        return element
 
     def numbers(self, element: Element) -> Array:
         """The numbers of a text, piece by piece: as Python's objects they would take ten times the memory."""
-        found, count = list[Array](), 0
+        arrays, count = list[Array](), 0
         for piece in _PIECES.finditer("".join(self.texts.get(element, ()))):
-            found.append(np.array(piece[0].split(), dtype=np.float64))
-            count = within(count + len(found[-1]), MAX_NUMBERS, "numbers in a list")
-        return np.concatenate(found) if found else np.zeros(0)
+            arrays.append(np.array(piece[0].split(), dtype=np.float64))
+            count = within(count + len(arrays[-1]), MAX_NUMBERS, "numbers in a list")
+        return np.concatenate(arrays) if arrays else np.zeros(0)
 
     def whole(self, element: Element) -> Indices:
         """The whole numbers of a text."""

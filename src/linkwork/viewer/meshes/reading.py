@@ -45,16 +45,16 @@ def read(path: str) -> list[Triangles]:
     kind = path.rpartition(".")[2].lower()
     try:
         with np.errstate(all="ignore"):  # whatever overflows is refused below
-            found = _triangles(data, kind, path)
+            parts = _triangles(data, kind, path)
     except (ValueError, IndexError, KeyError, OverflowError) as error:
         raise FormatError(f"this is no mesh that can be read: {str(error)[:_LONGEST]}", path) from None
-    found = [part for part in found if len(part.corners)]
-    if not found:
+    parts = [part for part in parts if len(part.corners)]
+    if not parts:
         raise FormatError("the mesh has no triangles", path)
-    for part in found:
+    for part in parts:
         if not abs(part.corners).max() < 1e9:  # NaN included
             raise FormatError("the mesh has corners that are no finite places", path)
-    return found
+    return parts
 
 
 def _triangles(data: bytes, kind: str, path: str) -> list[Triangles]:

@@ -18,7 +18,7 @@ from linkwork_lab.bench.contest import Contestant, UnavailableError
 _MODULES = {"pin": "linkwork_lab.bench.peers.pinocchio", "mujoco": "linkwork_lab.bench.peers.mujoco"}
 NAMES = tuple(_MODULES)
 Source = TypeVar("Source")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 class Peer(Protocol):
@@ -45,12 +45,14 @@ def factories(names: list[str]) -> tuple[dict[str, Factory], dict[str, str]]:
     return {name: modules[name].create for name in notes}, {name: (notes | absent)[name] for name in names}
 
 
-def among(each: Mapping[str, Source], make: Callable[[str, Source], Made]) -> tuple[dict[str, Made], dict[str, str]]:
+def among(
+    sources: Mapping[str, Source], make: Callable[[str, Source], Result]
+) -> tuple[dict[str, Result], dict[str, str]]:
     """What is made of each, by name, or why it is unavailable."""
-    made, absent = dict[str, Made](), dict[str, str]()
-    for name, source in each.items():
+    results, absent = dict[str, Result](), dict[str, str]()
+    for name, source in sources.items():
         try:
-            made[name] = make(name, source)
+            results[name] = make(name, source)
         except UnavailableError as error:
             absent[name] = str(error)
-    return made, absent
+    return results, absent

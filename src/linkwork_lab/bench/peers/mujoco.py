@@ -46,19 +46,19 @@ class MuJoCo:
         self.mujoco, self.ours = mujoco, model
         try:
             self.model = mujoco.MjModel.from_xml_string(mjcf(model))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:  # bodies nested too deeply are one or the other
             raise UnavailableError(f"MuJoCo cannot load {model.name!r}: {error}") from None
         self.data = mujoco.MjData(self.model)
 
     def single(self, case: Case, states: States) -> Contestant | None:
-        found = self._functions().get(case.base)
-        if found is None or (
+        entry = self._functions().get(case.base)
+        if entry is None or (
             case.base == "nonlinear_effects" and any(isinstance(b.joint, Free) for b in self.ours.bodies)
         ):
             return None  # zero acceleration is another motion in its coordinates of a floating base
-        how, function = found
-        there = Converted(self.ours, states)
-        inputs = list(zip(*(there.given(name) for name in case.arguments), strict=True))
+        how, function = entry
+        there = Coordinates(self.ours, states)
+        inputs = list(zip(*(there.fields[name] for name in case.arguments), strict=True))
         return Contestant(
             how, function, inputs, len(states), lambda raw, k: there.back(case.base, np.array(raw)[None], k)
         )
@@ -66,11 +66,11 @@ class MuJoCo:
     def batch(self, case: Case, states: States, threads: int) -> Contestant | None:
         if case.base != "forward_dynamics":
             return by_loop(self.single, case, states, threads)
-        there = Converted(self.ours, states)
-        function = self._steps(self.model, there, there.given("tau")[:, None, :].copy(), threads)
+        there = Coordinates(self.ours, states)
+        function = self._steps(self.model, there, there.fields["tau"][:, None, :].copy(), threads)
 
         def answer(raw: Any, _: int) -> Array:
-            return there.back(case.base, (raw[:, 0, 1 + self.model.nq :] - there.given("v")))  # the step is 1 s
+            return there.back(case.base, (raw[:, 0, 1 + self.model.nq :] - there.fields["v"]))  # the step is 1 s
 
         return function and Contestant("mujoco.rollout", function, [()], len(states), answer)
 
@@ -80,7 +80,7 @@ class MuJoCo:
             return None  # within a step it moves a free body along another path
         model = copy(self.model)
         model.opt.timestep = dt
-        there = Converted(self.ours, states)
+        there = Coordinates(self.ours, states)
         function = self._steps(model, there, tau, 1)
         back = partial(_quaternions_last, self.ours)
         count = tau.shape[0] * tau.shape[1]
@@ -96,8 +96,8 @@ class MuJoCo:
         model.opt.timestep = dt
         if integrator == "runge_kutta_4":
             model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
-        there, data = Converted(self.ours, states), mujoco.MjData(model)
-        q, v = there.given("q")[0], there.given("v")[0]
+        there, data = Coordinates(self.ours, states), mujoco.MjData(model)
+        q, v = there.fields["q"][0], there.fields["v"][0]
 
         def function() -> Array:
             mujoco.mj_resetData(model, data)
@@ -107,11 +107,11 @@ class MuJoCo:
 
         return Contestant("mj_step", function, [()], steps, lambda raw, _: _quaternions_last(self.ours, raw))
 
-    def _steps(self, model: Any, there: Converted, forces: Array, threads: int) -> Callable[[], Array] | None:
+    def _steps(self, model: Any, there: Coordinates, forces: Array, threads: int) -> Callable[[], Array] | None:
         """Its own rollout: a step for each row of forces (states, steps, nv); the state after each is kept."""
         mujoco, nq, nv = self.mujoco, model.nq, model.nv
         rollout = import_module("mujoco.rollout")
-        start = np.concatenate([np.zeros((len(forces), 1)), there.given("q"), there.given("v")], axis=1)
+        start = np.concatenate([np.zeros((len(forces), 1)), there.fields["q"], there.fields["v"]], axis=1)
         after = np.empty((*forces.shape[:2], 1 + nq + nv))
         data = [mujoco.MjData(model) for _ in range(threads)]
         spec = mujoco.mjtState.mjSTATE_QFRC_APPLIED.value
@@ -161,7 +161,7 @@ class MuJoCo:
         }  # fmt: skip
 
 
-class Converted:
+class Coordinates:
     """States in MuJoCo's coordinates, and the conversion of results to ours."""
 
     def __init__(self, model: Model, states: States) -> None:
@@ -181,9 +181,6 @@ class Converted:
                 for name in ("v", "a", "tau"):
                     self.fields[name][:, linear] = np.einsum("nij,nj->ni", rotation, self.fields[name][:, linear])
         self.velocity = states.fields["v"]
-
-    def given(self, name: str) -> Array:
-        return self.fields[name]
 
     def back(self, function: str, result: Array, first: int = 0) -> Array:
         """Results of states from ``first`` on, in the form of the public function."""

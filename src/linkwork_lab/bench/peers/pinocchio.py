@@ -18,9 +18,10 @@ from linkwork.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, S
 from linkwork.spatial import Transform
 from linkwork_lab.bench.cases import STEP, Case, States
 from linkwork_lab.bench.contest import Contestant, UnavailableError, by_loop, flat, library
+from linkwork_lab.bench.machine import available_memory
 
 Array = NDArray[np.float64]
-Called = tuple[str, Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]
+Call = tuple[str, Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]
 
 
 def note() -> str:
@@ -34,6 +35,9 @@ def note() -> str:
 
 
 def create(model: Model) -> Pinocchio:
+    size = 2 * 5 * 8.0 * model.nv**3  # about five tensors of nv³ numbers, temporarily twice
+    if 1.2 * size > available_memory():
+        raise UnavailableError(f"Pinocchio needs about {size / 1e9:.0f} GB for {model.name!r}")
     return Pinocchio(_pin(), model)
 
 
@@ -64,10 +68,10 @@ class Pinocchio:
         self.data = self.pools[1].getData(0)  # not one more: it takes gigabytes for a chain of 500
 
     def single(self, case: Case, states: States) -> Contestant | None:
-        found = self._function(case, states.frames(case))
-        if found is None or (case.name in _IN_ROWS and not self.depth_first):
+        entry = self._function(case, states.frames(case))
+        if entry is None or (case.name in _IN_ROWS and not self.depth_first):
             return None  # it requires, without checking, that the joints of every subtree are consecutive
-        how, function, before, after = found
+        how, function, before, after = entry
         inputs = [(*before, *arguments, *after) for arguments in states.one_by_one(case)]
         answer = _IN_ROWS.get(case.name, flat)
         return Contestant(how, function, inputs, len(states), answer)
@@ -86,7 +90,7 @@ class Pinocchio:
             f"pin.{name}", getattr(self.pin, name), inputs, len(states), lambda _raw, _k: out.ravel().copy()
         )
 
-    def _function(self, case: Case, frames: list[str]) -> Called | None:
+    def _function(self, case: Case, frames: list[str]) -> Call | None:
         """The function called, and its arguments before and after those of the state."""
         pin, model, data = self.pin, self.model, self.data
         both = (model, data)

@@ -6,10 +6,10 @@ The modules:
     methods         forward dynamics of ours, of Pinocchio in both its conventions, of MuJoCo
     algorithms      errors of our other algorithms
     measurements    the whole experiment, in parts
-    page            its tables, on its page and on the console; its figure
+    page            its tables and its figure
 """
 
 from linkwork_lab.reproduce.accuracy.measurements import parts
-from linkwork_lab.reproduce.accuracy.page import draw, summarise, tables
+from linkwork_lab.reproduce.accuracy.page import draw, tables
 
-__all__ = ["draw", "parts", "summarise", "tables"]
+__all__ = ["draw", "parts", "tables"]

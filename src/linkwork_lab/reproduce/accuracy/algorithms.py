@@ -11,7 +11,8 @@ from linkwork import Model, mechanisms, random_state
 from linkwork.algorithms import ALGORITHMS, Algorithm
 from linkwork.inside import evaluate
 from linkwork_lab.bench import peers
-from linkwork_lab.reproduce.rounding import HINGES, Array, Say
+from linkwork_lab.reproduce.parts import Say
+from linkwork_lab.reproduce.rounding import HINGES, Array
 from linkwork_lab.reproduce.truth import exact, relative_error
 
 MECHANISMS: dict[str, Callable[[], Model]] = {

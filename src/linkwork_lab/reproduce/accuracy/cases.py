@@ -70,9 +70,9 @@ def halves(levels: int) -> list[int]:
     parents = [0]
     ahead = [(1, levels - 1)] * 2
     while ahead:
-        parent, left = ahead.pop()
+        parent, below = ahead.pop()
         parents.append(parent)
-        ahead += [(len(parents), left - 1)] * 2 if left > 1 else []
+        ahead += [(len(parents), below - 1)] * 2 if below > 1 else []
     return parents
 
 

@@ -9,8 +9,7 @@ from linkwork_lab.reproduce import rounding
 from linkwork_lab.reproduce.accuracy import algorithms
 from linkwork_lab.reproduce.accuracy.cases import CASES
 from linkwork_lab.reproduce.accuracy.methods import METHODS, methods
-from linkwork_lab.reproduce.parts import Parts, measured
-from linkwork_lab.reproduce.rounding import Say
+from linkwork_lab.reproduce.parts import Parts, Say, measured
 
 
 @dataclass(frozen=True)

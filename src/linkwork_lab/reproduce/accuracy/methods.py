@@ -11,28 +11,24 @@ from linkwork import Model, forward_dynamics
 from linkwork.algorithms import ALGORITHMS
 from linkwork_lab.bench import peers
 from linkwork_lab.bench.cases import Case, States
-from linkwork_lab.reproduce.rounding import FEW, Array, Method, compiled, interpreted
+from linkwork_lab.reproduce.rounding import Array, Method, by_form
 
 OURS = ("articulated_body", "virtual_work", "constraint_force", "assembly", "composite_body", "unit_vector")
-DENSE = ("composite_body", "unit_vector")
 CONVENTIONS = ("WORLD", "LOCAL")
 METHODS = (*OURS, *(f"pin {convention}" for convention in CONVENTIONS), "mujoco")
-MOST_LINKS = 300
-"""On a chain of more, Pinocchio's data take gigabytes, and MuJoCo's XML is nested too deeply."""
 _FORWARD = Case("forward_dynamics", ("q", "v", "tau"), forward_dynamics)
 
 
 def methods(model: Model) -> dict[str, Method]:
-    """Those that can be run on a mechanism, in the order of ``METHODS``; of libraries, those that are installed."""
-    long = len(model.bodies) > FEW
-    found = {name: (compiled if long and name in DENSE else interpreted)(ALGORITHMS[name], model) for name in OURS}
-    factories, _ = peers.factories([*peers.NAMES] if len(model.bodies) <= MOST_LINKS else [])
+    """Those that can be run on a mechanism, in the order of ``METHODS``; of libraries those that can hold it."""
+    runs = {name: by_form(ALGORITHMS[name], model) for name in OURS}
+    factories, _ = peers.factories([*peers.NAMES])
     created, _ = peers.among(factories, lambda _, create: create(model))
     if pin := created.get("pin"):
-        found |= {f"pin {name}": partial(_pinocchio, pin, name) for name in CONVENTIONS}
+        runs |= {f"pin {name}": partial(_pinocchio, pin, name) for name in CONVENTIONS}
     if mujoco := created.get("mujoco"):
-        found["mujoco"] = partial(_mujoco, mujoco, model)
-    return found
+        runs["mujoco"] = partial(_mujoco, mujoco, model)
+    return runs
 
 
 def _pinocchio(peer: Any, convention: str, q: Array, v: Array, tau: Array) -> Array:

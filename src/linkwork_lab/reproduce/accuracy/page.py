@@ -5,15 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from linkwork_lab.reproduce.accuracy.algorithms import COLUMNS, DERIVATIVES, INVERSE
 from linkwork_lab.reproduce.accuracy.cases import CASES
 from linkwork_lab.reproduce.accuracy.methods import METHODS, OURS
 from linkwork_lab.reproduce.markdown import METHODS as LABELS
 from linkwork_lab.reproduce.markdown import table
 from linkwork_lab.reproduce.pictures import Styles, figure, save
-from linkwork_lab.reproduce.tables import title
 from linkwork_lab.reproduce.virtual_work.plots import STYLES as OF_OURS
 
 NEAR, BEHIND = 10.0, 1e4
@@ -91,15 +88,3 @@ def draw(data: dict[str, Any], folder: Path) -> list[Path]:
     axes.grid(True, which="major", alpha=0.3)
     picture.legend(loc="outside lower center", ncols=5, fontsize=8)
     return save(picture, folder, "errors")
-
-
-def summarise(data: dict[str, Any], console: Console) -> None:
-    """Print the tables of the page."""
-    found = tables(data)
-    for name, heading in (
-        ("errors", "forward dynamics"),
-        ("rounding", "other algorithms"),
-        ("derivatives", "derivatives"),
-    ):
-        title(console, heading)
-        console.print(found[name], soft_wrap=True)

@@ -4,13 +4,12 @@ Times and operations over the number of loops, and operations on the longest pat
 
     ladders         mechanisms with any number of loops
     measurements    the whole experiment, in parts
-    plots, summary  its figures, its tables on the console
+    plots           its figures
     page            the tables of its page
 """
 
 from linkwork_lab.reproduce.closed_chains.measurements import parts
 from linkwork_lab.reproduce.closed_chains.page import tables
 from linkwork_lab.reproduce.closed_chains.plots import draw
-from linkwork_lab.reproduce.closed_chains.summary import summarise
 
-__all__ = ["draw", "parts", "summarise", "tables"]
+__all__ = ["draw", "parts", "tables"]

@@ -13,19 +13,28 @@ import numpy as np
 from linkwork import Model, constrained_dynamics, forward_dynamics, mechanisms, set_threads
 from linkwork.algorithms import ALGORITHMS, closing
 from linkwork.inside import cores, loop_conditions, loops_of, machine_code
-from linkwork_lab.reproduce.closed_chains.ladders import Ladder, comb, fork, ladder, rope_ladder, snake, star, state
+from linkwork_lab.reproduce.closed_chains.ladders import (
+    Ladder,
+    caterpillar,
+    comb,
+    fork,
+    ladder,
+    rope_ladder,
+    snake,
+    star,
+    state,
+)
 from linkwork_lab.reproduce.counting import as_written
 from linkwork_lab.reproduce.longest_path import longest_path
-from linkwork_lab.reproduce.parts import Parts, counted, measured
+from linkwork_lab.reproduce.parts import Parts, Say, counted, measured
 from linkwork_lab.reproduce.steps import steps
-
-Say = Callable[[str], None]
 
 LADDERS: dict[str, Callable[[int], Ladder]] = {"ladder": ladder, "rope ladder": rope_ladder, "snake": snake}
 TREES: dict[str, Callable[[int], Model]] = {
     "chain": lambda n: mechanisms.serial_chain(n),
     "star": star,
     "comb": comb,
+    "caterpillar": caterpillar,
     "fork": fork,
     "binary tree": lambda n: mechanisms.binary_tree(n.bit_length() - 1),
 }
@@ -41,9 +50,12 @@ class Settings:
     timed: bool = True
     counted: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
     links: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
-    held: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
+    rungs: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
     on_the_ground: tuple[int, ...] = (2, 4, 8, 16, 32, 64, 128, 256)
     long: tuple[int, ...] = (100, 1_000, 10_000)
+    contacts: tuple[int, ...] = (0, 16, 64, 256)
+    """Of a snake of so many ``links_on_the_ground``."""
+    links_on_the_ground: int = 1_024
 
     @staticmethod
     def quick() -> Settings:
@@ -53,8 +65,10 @@ class Settings:
             timed=False,
             counted=(1, 2, 3),
             links=(4, 8, 16),
-            held=(1, 2, 4),
+            rungs=(1, 2, 4),
             on_the_ground=(2, 4, 8),
+            contacts=(0, 2),
+            links_on_the_ground=8,
         )
 
 
@@ -70,39 +84,42 @@ def parts(quick: bool, say: Say) -> tuple[Settings, Parts]:
         **{f"depth/{name}": counted(_depth, make, s.links, say) for name, make in TREES.items()},
         **{
             f"depth_of_loops/{name}": counted(
-                _depth_of_loops, make, s.on_the_ground if name == "snake" else s.held, say
+                _depth_of_loops, make, s.on_the_ground if name == "snake" else s.rungs, say
             )
             for name, make in LADDERS.items()
         },
+        "depth_of_loops/long snake": counted(
+            _depth_of_loops, partial(snake, links=s.links_on_the_ground), s.contacts, say
+        ),
     }
 
 
 def _times(make: Callable[[int], Ladder], loops: Sequence[int], rounds: int, say: Say) -> dict[str, Any]:
     """Seconds of one state: a call of either method, and the recursion of virtual work alone, in code of one lane."""
-    found: dict[str, Any] = {"loops": list(loops), "bodies": [], "articulated_body": [], "virtual_work": []}
-    found |= {"recursion": [], "difference": []}
+    data: dict[str, Any] = {"loops": list(loops), "bodies": [], "articulated_body": [], "virtual_work": []}
+    data |= {"recursion": [], "difference": []}
     for count in loops:
         model, constraints, _ = make(count)
         say(f"times: {model.name}, {len(model.bodies)} bodies")
-        found["bodies"].append(len(model.bodies))
+        data["bodies"].append(len(model.bodies))
         now = state(model)
         results = {}
         for method in ("articulated_body", "virtual_work"):
             call = partial(constrained_dynamics, model, *now, constraints, method=method)
             results[method], seconds = _best(call, rounds)
-            found[method].append(seconds)
+            data[method].append(seconds)
         pairs = list(zip(*results.values(), strict=True))
-        found["difference"].append(max(float(np.abs(x - y).max() / np.abs(x).max()) for x, y in pairs))
+        data["difference"].append(max(float(np.abs(x - y).max() / np.abs(x).max()) for x, y in pairs))
         frames, conditions = loop_conditions(model, constraints, now[0], now[1])
         code = machine_code(closing(), model, frames, "rolled", lanes=1)
-        found["recursion"].append(_best(partial(code, *(x[None] for x in (*now, *conditions))), rounds)[1])
-    return found
+        data["recursion"].append(_best(partial(code, *(x[None] for x in (*now, *conditions))), rounds)[1])
+    return data
 
 
 def _in_parallel(make: Callable[[int], Model], links: Sequence[int], rounds: int, say: Say) -> dict[str, Any]:
     """Seconds of one state: articulated-body on one lane, assembly on all lanes of one thread, and of all threads."""
-    found: dict[str, Any] = {"links": list(links), "articulated_body": [], "assembly": [], "assembly_team": []}
-    found["difference"] = []
+    data: dict[str, Any] = {"links": list(links), "articulated_body": [], "assembly": [], "assembly_team": []}
+    data["difference"] = []
     for count in links:
         model = make(count)
         say(f"times: {model.name}, {len(model.bodies)} bodies")
@@ -118,10 +135,10 @@ def _in_parallel(make: Callable[[int], Model], links: Sequence[int], rounds: int
                 results[name], seconds = _best(partial(forward_dynamics, model, *now, method=method), 4 * rounds)
             finally:
                 set_threads(None)
-            found[name].append(seconds)
+            data[name].append(seconds)
         scale = np.abs(results["articulated_body"]).max()
-        found["difference"].append(float(np.abs(results["assembly"] - results["articulated_body"]).max() / scale))
-    return found
+        data["difference"].append(float(np.abs(results["assembly"] - results["articulated_body"]).max() / scale))
+    return data
 
 
 def _best(call: Callable[[], Any], rounds: int) -> tuple[Any, float]:
@@ -136,41 +153,41 @@ def _best(call: Callable[[], Any], rounds: int) -> tuple[Any, float]:
 
 def _operations(make: Callable[[int], Ladder], sizes: Sequence[int], say: Say) -> dict[str, Any]:
     """Operations of the recursion as written, and the largest number of open loops."""
-    found: dict[str, Any] = {"loops": list(sizes), "bodies": [], "open": [], "operations": []}
+    data: dict[str, Any] = {"loops": list(sizes), "bodies": [], "open": [], "operations": []}
     for count in sizes:
         model, _, holds = make(count)
         say(f"operations: {model.name}")
         parents = [0, *(body.parent for body in model.bodies)]
-        found["bodies"].append(len(model.bodies))
-        found["open"].append(loops_of(parents, [(int(hold.name), hold.body) for hold in holds]).most_open)
-        found["operations"].append(sum(as_written(closing(), model, holds).values()))
-    return found
+        data["bodies"].append(len(model.bodies))
+        data["open"].append(loops_of(parents, [(int(hold.name), hold.body) for hold in holds]).most_open)
+        data["operations"].append(sum(as_written(closing(), model, holds).values()))
+    return data
 
 
 def _depth(make: Callable[[int], Model], sizes: Sequence[int], say: Say) -> dict[str, Any]:
     """Operations on the longest path of each method and in total, as written, and the steps of the assembly."""
-    found: dict[str, Any] = {"links": [], "steps": []}
-    found |= {what: {name: [] for name in PATHS} for what in ("path", "work")}
+    data: dict[str, Any] = {"links": [], "steps": []}
+    data |= {what: {name: [] for name in PATHS} for what in ("path", "work")}
     for size in sizes:
         model = make(size)
         say(f"depth: {model.name}, {len(model.bodies)} links")
-        found["links"].append(len(model.bodies))
+        data["links"].append(len(model.bodies))
         for name in PATHS:
-            found["path"][name].append(longest_path(ALGORITHMS[name], model))
-            found["work"][name].append(sum(as_written(ALGORITHMS[name], model).values()))
-        found["steps"].append(steps(ALGORITHMS["assembly"], model).depth)
-    return found
+            data["path"][name].append(longest_path(ALGORITHMS[name], model))
+            data["work"][name].append(sum(as_written(ALGORITHMS[name], model).values()))
+        data["steps"].append(steps(ALGORITHMS["assembly"], model).depth)
+    return data
 
 
 def _depth_of_loops(make: Callable[[int], Ladder], loops: Sequence[int], say: Say) -> dict[str, Any]:
     """Operations on the longest path with loops, and in total."""
-    found: dict[str, Any] = {"loops": list(loops)}
-    found |= {what: {"virtual_work": [], "assembly": []} for what in ("path", "work")}
+    data: dict[str, Any] = {"loops": list(loops)}
+    data |= {what: {"virtual_work": [], "assembly": []} for what in ("path", "work")}
     for count in loops:
-        made = make(count)
-        say(f"depth: {made.model.name}")
-        for method, line in found["path"].items():
+        ladder = make(count)
+        say(f"depth: {ladder.model.name}")
+        for method, line in data["path"].items():
             entry = closing(method=method)
-            line.append(longest_path(entry, made.model, made.holds))
-            found["work"][method].append(sum(as_written(entry, made.model, made.holds).values()))
-    return found
+            line.append(longest_path(entry, ladder.model, ladder.holds))
+            data["work"][method].append(sum(as_written(entry, ladder.model, ladder.holds).values()))
+    return data

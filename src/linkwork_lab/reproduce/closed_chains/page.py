@@ -15,63 +15,66 @@ LINEAR = 1.5
 def tables(data: dict[str, Any]) -> dict[str, str]:
     """The tables, by their places on the page; times only if they were measured."""
     loops = data["depth_of_loops"]
-    found = {"times": _times(data["times"]["ladder"])} if "times" in data else {}
+    texts = {"times": _times(data["times"]["ladder"])} if "times" in data else {}
     if "in_parallel" in data:
-        found["in_parallel"] = _in_parallel(data["in_parallel"])
-    return found | {
+        texts["in_parallel"] = _in_parallel(data["in_parallel"])
+    return texts | {
         "machine": measured_on(data),
         "claims": _claims(data),
         "operations": table(
             ["operations, as written", "loops", "bodies", "most loops open", "operations", "a loop"],
             [
-                [name, f"{n:,}", f"{each['bodies'][k]:,}", each["open"][k], f"{total:,}", f"{total / n:,.0f}"]
-                for name, each in data["operations"].items()
-                for k, (n, total) in enumerate(zip(each["loops"], each["operations"], strict=True))
+                [name, f"{n:,}", f"{counts['bodies'][k]:,}", counts["open"][k], f"{total:,}", f"{total / n:,.0f}"]
+                for name, counts in data["operations"].items()
+                for k, (n, total) in enumerate(zip(counts["loops"], counts["operations"], strict=True))
             ],
         ),
         "depth": "\n\n".join(
             across(
                 f"{name}, links",
-                each["links"],
-                {f"longest path, {METHODS.get(method, method)}": line for method, line in each["path"].items()}
-                | {f"operations, {METHODS.get(method, method)}": line for method, line in each["work"].items()}
-                | {"steps of the assembly (loops)": each["steps"]},
+                counts["links"],
+                {f"longest path, {METHODS.get(method, method)}": line for method, line in counts["path"].items()}
+                | {f"operations, {METHODS.get(method, method)}": line for method, line in counts["work"].items()}
+                | {"steps of the assembly (loops)": counts["steps"]},
                 ",",
             )
-            for name, each in data["depth"].items()
+            for name, counts in data["depth"].items()
         ),
         "loops": "\n\n".join(
             across(
-                f"{name}, {'holds' if name == 'snake' else 'loops'}",
-                each["loops"],
-                {f"longest path, {METHODS.get(method, method)}": line for method, line in each["path"].items()}
-                | {f"operations, {METHODS.get(method, method)}": line for method, line in each["work"].items()},
+                f"{_HEADS.get(name, name)}, {'holds' if 'snake' in name else 'loops'}",
+                counts["loops"],
+                {f"longest path, {METHODS.get(method, method)}": line for method, line in counts["path"].items()}
+                | {f"operations, {METHODS.get(method, method)}": line for method, line in counts["work"].items()},
                 ",",
             )
-            for name, each in loops.items()
+            for name, counts in loops.items()
         ),
     }
+
+
+_HEADS = {"long snake": "snake of 1,024 links"}
 
 
 def _claims(data: dict[str, Any]) -> str:
     """The paper's claims, the results, and whether they agree; times only if they were measured."""
     operations, depth = data["operations"]["ladder"], data["depth"]
-    loops = {name: found["path"]["assembly"] for name, found in data["depth_of_loops"].items()}
+    loops = {name: row["path"]["assembly"] for name, row in data["depth_of_loops"].items()}
     costs = zip(pairwise(operations["loops"]), pairwise(operations["operations"]), strict=True)
-    each = {(after - before) / (more - fewer) for (fewer, more), (before, after) in costs}
-    added = {name: found["path"]["assembly"][-1] - found["path"]["assembly"][-2] for name, found in depth.items()}
+    slopes = {(after - before) / (more - fewer) for (fewer, more), (before, after) in costs}
+    added = {name: row["path"]["assembly"][-1] - row["path"]["assembly"][-2] for name, row in depth.items()}
     kinds = {"ladder": "loops of a ladder", "snake": "links of a snake on the ground, each held"}
     added |= {what: loops[name][-1] - loops[name][-2] for name, what in kinds.items()}
-    told = ", ".join(f"{name} {more:,}" for name, more in added.items())
-    ratios = {name: found["path"]["assembly"][-1] / found["path"]["assembly"][-2] for name, found in depth.items()}
+    growth = ", ".join(f"{name} {more:,}" for name, more in added.items())
+    ratios = {name: row["path"]["assembly"][-1] / row["path"]["assembly"][-2] for name, row in depth.items()}
     ratios |= {name: line[-1] / line[-2] for name, line in loops.items()}
     linear = [name for name, ratio in ratios.items() if ratio > LINEAR]
     rows = [
         [
             "closed chains are future work",
             "a loop's forces are carried to where its paths meet (Eqs. 6, 7, 21) and eliminated there as a joint's: "
-            + (f"each loop of a ladder costs {each.pop():,.0f} operations" if len(each) == 1 else "not linear"),
-            "does not agree" if each else "done",
+            + (f"each loop of a ladder costs {slopes.pop():,.0f} operations" if len(slopes) == 1 else "not linear"),
+            "does not agree" if slopes else "done",
         ],
         [
             "the constraint forces of all joints come out on the way",
@@ -81,7 +84,7 @@ def _claims(data: dict[str, Any]) -> str:
         ["a link has at most three joints, or is split", "any number of joints and of loops on a link", "a better way"],
         [
             "parallel computation is future work",
-            f"the last doubling adds to the longest path: {told} operations. On a rope ladder, whose loops all stay "
+            f"the last doubling adds to the longest path: {growth} operations. On a rope ladder, whose loops all stay "
             f"open, it makes the path {ratios['rope ladder']:.1f} times as long",
             f"done, except where loops stay open ({', '.join(linear)})" if linear else "done",
         ],
@@ -111,12 +114,12 @@ def _dense(times: dict[str, Any]) -> list[str]:
 
 def _in_parallel(times: dict[str, Any]) -> str:
     rows = []
-    for name, each in times.items():
-        for k, links in enumerate(each["links"]):
-            one, lanes, team = (each[form][k] for form in ("articulated_body", "assembly", "assembly_team"))
+    for name, row in times.items():
+        for k, links in enumerate(row["links"]):
+            one, lanes, team = (row[form][k] for form in ("articulated_body", "assembly", "assembly_team"))
             cells = [f"{1e6 * x:,.0f}" for x in (one, lanes, team)]
             ratio = f"{one / lanes:.2f} / {one / team:.2f}"
-            rows.append([name, f"{links:,}", *cells, ratio, f"{each['difference'][k]:.0e}"])
+            rows.append([name, f"{links:,}", *cells, ratio, f"{row['difference'][k]:.0e}"])
     forms = ["articulated body, one lane (µs)", "assembly, all lanes (µs)", "lanes and threads (µs)"]
     return table(["tree", "links", *forms, "times as fast", "difference"], rows)
 

@@ -28,8 +28,12 @@ def draw(data: dict[str, Any], folder: Path) -> list[Path]:
 def _loops(times: dict[str, Any]) -> Any:
     picture = figure(6.0, 4.0)
     axes = picture.subplots()
-    shown = {"dense": times["articulated_body"], "virtual_work": times["virtual_work"], "recursion": times["recursion"]}
-    lines(STYLES, axes, times["loops"], shown, 1e3, "xy")
+    curves = {
+        "dense": times["articulated_body"],
+        "virtual_work": times["virtual_work"],
+        "recursion": times["recursion"],
+    }
+    lines(STYLES, axes, times["loops"], curves, 1e3, "xy")
     axes.set(xlabel="loops", ylabel="time of one state (ms)", title="a ladder: a closed chain on every link of a spine")
     axes.legend(fontsize=8)
     return picture
@@ -38,8 +42,8 @@ def _loops(times: dict[str, Any]) -> Any:
 def _depth(trees: dict[str, Any], loops: dict[str, Any]) -> Any:
     picture = figure(11.0, 5.6)
     panels = picture.subplots(2, 3).ravel()
-    for panel, (name, found) in zip(panels, trees.items(), strict=False):
-        lines(STYLES, panel, found["links"], found["path"], 1.0, "xy")
+    for panel, (name, row) in zip(panels, trees.items(), strict=False):
+        lines(STYLES, panel, row["links"], row["path"], 1.0, "xy")
         panel.set(title=name, xlabel="links", ylabel="operations on the longest path")
     lines(STYLES, panels[len(trees)], loops["loops"], loops["path"], 1.0, "xy")
     panels[len(trees)].set(title="ladder", xlabel="loops", ylabel="operations on the longest path")

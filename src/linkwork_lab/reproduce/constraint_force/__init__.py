@@ -10,13 +10,12 @@ Each module measures one thing:
     rounding        errors against 50 digits
     claims          the paper's claims beside the results
     measurements    the whole experiment, in parts
-    plots, summary  its figures, its tables on the console
+    plots           its figures
     page            the tables of its page
 """
 
 from linkwork_lab.reproduce.constraint_force.measurements import parts
 from linkwork_lab.reproduce.constraint_force.page import tables
 from linkwork_lab.reproduce.constraint_force.plots import draw
-from linkwork_lab.reproduce.constraint_force.summary import summarise
 
-__all__ = ["draw", "parts", "summarise", "tables"]
+__all__ = ["draw", "parts", "tables"]

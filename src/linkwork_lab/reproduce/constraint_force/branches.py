@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,22 +12,21 @@ from linkwork.algorithms import ALGORITHMS, along
 from linkwork_lab.bench.contest import difference
 from linkwork_lab.reproduce.constraint_force.chains import comb
 from linkwork_lab.reproduce.longest_path import longest_path
+from linkwork_lab.reproduce.parts import Say
 from linkwork_lab.reproduce.rounding import interpreted
 from linkwork_lab.reproduce.steps import steps
-
-Say = Callable[[str], None]
 
 
 def counts(sizes: Sequence[int], say: Say) -> dict[str, Any]:
     """For each length of the main chain, with branches and without: bodies, depth, operations, sequential operations on
     as many processors as the main chain has links, and on any number.
     """
-    found: dict[str, Any] = {"links": list(sizes), "bodies": []}
+    data: dict[str, Any] = {"links": list(sizes), "bodies": []}
     lines: dict[str, Any] = {what: {"branched": [], "plain": []} for what in ("depth", "work", "time", "path")}
     for n in sizes:
         say(f"side branches: {n} links")
         model = comb(n)
-        found["bodies"].append(len(model.bodies))
+        data["bodies"].append(len(model.bodies))
         for name, entry, mechanism in (
             ("branched", along("constraint_force", n), model),
             ("plain", ALGORITHMS["constraint_force"], mechanisms.serial_chain(n)),
@@ -37,12 +36,12 @@ def counts(sizes: Sequence[int], say: Say) -> dict[str, Any]:
             lines["depth"][name].append(cost.depth)
             lines["work"][name].append(cost.work)
             lines["time"][name].append(cost.time(n))
-    return found | lines
+    return data | lines
 
 
 def differences(sizes: Sequence[int], say: Say) -> list[float]:
     """The differences from the articulated-body algorithm, with branches."""
-    found = []
+    results = []
     for n in sizes:
         say(f"side branches: results of {n} links")
         model, rng = comb(n), np.random.default_rng(0)
@@ -50,5 +49,5 @@ def differences(sizes: Sequence[int], say: Say) -> list[float]:
         tau = rng.normal(size=model.nv)
         methods = (along("constraint_force", n), ALGORITHMS["articulated_body"])
         ours, theirs = (interpreted(one, model)(q, v, tau) for one in methods)
-        found.append(difference([theirs], [ours]))
-    return found
+        results.append(difference([theirs], [ours]))
+    return results

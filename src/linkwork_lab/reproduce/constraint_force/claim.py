@@ -6,7 +6,7 @@ world coordinates, with lengths in metres and in millimetres; and on side branch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from linkwork.algorithms import ALGORITHMS, Algorithm, along
 from linkwork.joints import Free, Helical, Joint, Prismatic, Revolute, Universal
 from linkwork.spatial import Transform
 from linkwork_lab.reproduce.constraint_force.chains import comb
+from linkwork_lab.reproduce.parts import Say
 from linkwork_lab.reproduce.rounding import interpreted
 from linkwork_lab.reproduce.truth import exact, relative_error
 from linkwork_lab.studies import ORIGINAL, ORIGINAL_WORLD, without_bias
@@ -43,7 +44,6 @@ FORMS: dict[str, Algorithm] = {
 MILLIMETRES = 1000.0
 
 Array = NDArray[np.float64]
-Say = Callable[[str], None]
 
 
 def chain(name: str, links: int) -> Model:
@@ -66,7 +66,7 @@ def chain(name: str, links: int) -> Model:
 def in_units(model: Model, scale: float) -> Model:
     """The same mechanism with lengths in another unit."""
 
-    def seen(body: Any) -> Any:
+    def scaled(body: Any) -> Any:
         m, *rest = body.inertia.numbers()
         inertia = body.inertia.of([m, *(scale * x for x in rest[:3]), *(scale**2 * x for x in rest[3:])])
         place = Transform(body.placement.rotation, body.placement.translation * scale)
@@ -75,7 +75,7 @@ def in_units(model: Model, scale: float) -> Model:
 
     x, y, z = model.gravity
     gravity = (scale * x, scale * y, scale * z)
-    return Model(model.name, tuple(map(seen, model.bodies)), (), gravity)
+    return Model(model.name, tuple(map(scaled, model.bodies)), (), gravity)
 
 
 def lengths(model: Model) -> tuple[Array, Array]:
@@ -90,7 +90,7 @@ def lengths(model: Model) -> tuple[Array, Array]:
 
 def claimed(links: int, say: Say) -> dict[str, Any]:
     """For each kind of chain and each form: the error against 50 digits in metres and in millimetres."""
-    found: dict[str, Any] = {"links": links, "joints": list(JOINTS), "m": {}, "mm": {}, "units": {}}
+    errors: dict[str, Any] = {"links": links, "joints": list(JOINTS), "m": {}, "mm": {}, "units": {}}
     for name in JOINTS:
         say(f"the original and this: {name}")
         model = chain(name, links)
@@ -102,21 +102,21 @@ def claimed(links: int, say: Say) -> dict[str, Any]:
             plain = interpreted(algorithm, model)(q, v, tau)
             other = interpreted(algorithm, in_units(model, k))(*scaled) / np.where(of_v, k, 1.0)
             for unit, result in (("m", plain), ("mm", other)):
-                found[unit].setdefault(form, []).append(relative_error(result.tolist(), truth))
-            found["units"].setdefault(form, []).append(float(np.abs(other - plain).max() / np.abs(plain).max()))
-    return found
+                errors[unit].setdefault(form, []).append(relative_error(result.tolist(), truth))
+            errors["units"].setdefault(form, []).append(float(np.abs(other - plain).max() / np.abs(plain).max()))
+    return errors
 
 
 def unbiased(sizes: Sequence[int], say: Say) -> dict[str, Any]:
     """Chains with side branches: errors against 50 digits with the branches' bias forces, and without."""
-    found: dict[str, Any] = {"links": list(sizes), "with": [], "without": []}
+    errors: dict[str, Any] = {"links": list(sizes), "with": [], "without": []}
     for n in sizes:
         say(f"side branches with and without their bias: {n} links")
         model = comb(n)
         state, truth = _state(model, 0)
         for what, algorithm in (("with", along("constraint_force_world", n)), ("without", without_bias(n))):
-            found[what].append(relative_error(interpreted(algorithm, model)(*state).tolist(), truth))
-    return found
+            errors[what].append(relative_error(interpreted(algorithm, model)(*state).tolist(), truth))
+    return errors
 
 
 def _state(model: Model, seed: int) -> tuple[tuple[Array, Array, Array], list[Any]]:

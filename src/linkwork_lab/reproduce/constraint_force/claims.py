@@ -32,15 +32,15 @@ def _agrees(holds: bool, more: str = "") -> str:
 
 def _steps(links: list[int], depth: list[int]) -> tuple[str, bool]:
     """A linear fit of the steps over log₂ N, and whether it is exact."""
-    each = (depth[-1] - depth[0]) / log2(links[-1] / links[0])
-    rest = depth[0] - each * log2(links[0])
-    straight = all(steps == each * log2(n) + rest for n, steps in zip(links, depth, strict=True))
-    return f"{each:g} log₂ N + {rest:g} steps", straight
+    slope = (depth[-1] - depth[0]) / log2(links[-1] / links[0])
+    rest = depth[0] - slope * log2(links[0])
+    straight = all(steps == slope * log2(n) + rest for n, steps in zip(links, depth, strict=True))
+    return f"{slope:g} log₂ N + {rest:g} steps", straight
 
 
-def _logarithm(found: dict[str, Any]) -> list[str]:
-    steps, straight = _steps(found["links"], found["depth"])
-    path, span = found["path"]["constraint_force"], found["span"]
+def _logarithm(growth: dict[str, Any]) -> list[str]:
+    steps, straight = _steps(growth["links"], growth["depth"])
+    path, span = growth["path"]["constraint_force"], growth["span"]
     here = (
         f"{steps} that must follow each other (N a power of two); with each doubling of a chain of hinges "
         f"{path[-1] - path[-2]:,} operations more on the longest path, {span[-1] - span[-2]:,} on one processor for "
@@ -93,10 +93,10 @@ def _calculations(growth: dict[str, Any], gains: list[dict[str, Any]]) -> list[s
     ]
 
 
-def _branches(found: dict[str, Any]) -> list[list[str]]:
-    n, bodies = found["links"][-1], found["bodies"][-1]
-    steps, straight = _steps(found["links"], found["depth"]["branched"])
-    each, plain = found["work"]["branched"][-1] / bodies, found["work"]["plain"][-1] / n
+def _branches(counts: dict[str, Any]) -> list[list[str]]:
+    n, bodies = counts["links"][-1], counts["bodies"][-1]
+    steps, straight = _steps(counts["links"], counts["depth"]["branched"])
+    combed, plain = counts["work"]["branched"][-1] / bodies, counts["work"]["plain"][-1] / n
     return [
         [
             "side branches of length O(log N) do not change the complexity",
@@ -105,8 +105,8 @@ def _branches(found: dict[str, Any]) -> list[list[str]]:
         ],
         [
             "with them, slightly fewer calculations for each body",
-            f"{each:,.0f} instead of {plain:,.0f} operations at N = {n}",
-            _agrees(each < plain, f": {each / plain:.2f} times as many"),
+            f"{combed:,.0f} instead of {plain:,.0f} operations at N = {n}",
+            _agrees(combed < plain, f": {combed / plain:.2f} times as many"),
         ],
     ]
 

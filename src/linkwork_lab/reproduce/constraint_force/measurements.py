@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from linkwork_lab.reproduce.clock import Effort
 from linkwork_lab.reproduce.constraint_force import branches, parallel, rounding, times
 from linkwork_lab.reproduce.constraint_force.chains import CHAINS
 from linkwork_lab.reproduce.constraint_force.claim import claimed, unbiased
-from linkwork_lab.reproduce.parts import Parts, counted, measured
+from linkwork_lab.reproduce.parts import Parts, Say, counted, measured
 
 FULL, QUICK = Effort(sweeps=2, rounds=40, seconds=0.002), Effort(sweeps=1, rounds=3, seconds=0.0005)
 
@@ -34,18 +33,18 @@ class Settings:
     biased: tuple[int, ...] = (8, 16, 32, 64)
     states: int = 2
     sizes: tuple[int, ...] = (10, 30, 100, 300, 1000, 3000, 10_000)
-    interpreted_up_to: int = 1000
+    whole_up_to: int = 1000
 
     @staticmethod
     def quick() -> Settings:
         return Settings(
             effort=QUICK, timed=("spherical",), links=(10, 100), pieces=(16,), in_pieces=("spherical",), pieces_of=60,
             counted_links=(8, 16, 32), operations=3, gains=(16, 64), combs=(8, 16), claimed=4, biased=(8,),
-            states=1, sizes=(10, 60), interpreted_up_to=60,
+            states=1, sizes=(10, 60), whole_up_to=60,
         )  # fmt: skip
 
 
-def parts(quick: bool, say: Callable[[str], None]) -> tuple[Settings, Parts]:
+def parts(quick: bool, say: Say) -> tuple[Settings, Parts]:
     """The parts that ``linkwork reproduce constraint-force`` measures."""
     s = Settings.quick() if quick else Settings()
     return s, {
@@ -62,7 +61,7 @@ def parts(quick: bool, say: Callable[[str], None]) -> tuple[Settings, Parts]:
         "claim": measured(claimed, s.claimed, say),
         "bias": measured(unbiased, s.biased, say),
         **{
-            f"rounding/{name}": measured(rounding.errors, case, s.sizes, s.states, s.interpreted_up_to, say)
+            f"rounding/{name}": measured(rounding.errors, case, s.sizes, s.states, s.whole_up_to, say)
             for name, case in rounding.cases().items()
         },
     }

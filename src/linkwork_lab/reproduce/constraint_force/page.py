@@ -43,16 +43,16 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
         "depth": "\n\n".join(
             across(
                 f"{TITLES[name]}, links",
-                found["links"],
-                {"steps (loops)": found["depth"], "operations on one processor a link": found["span"]}
-                | {f"longest path, {METHODS[method]}": line for method, line in found["path"].items()},
+                curves["links"],
+                {"steps (loops)": curves["depth"], "operations on one processor a link": curves["span"]}
+                | {f"longest path, {METHODS[method]}": line for method, line in curves["path"].items()},
                 ",",
             )
-            for name, found in growth.items()
+            for name, curves in growth.items()
         ),
         "doubling": table(
             ["with each doubling of the chain", "steps", "operations on one processor a link", "on the longest path"],
-            [[TITLES[name], *_doubling(found)] for name, found in growth.items()],
+            [[TITLES[name], *_doubling(curves)] for name, curves in growth.items()],
         ),
         "operations": table(
             [f"operations, {data['settings']['operations']} links", *map(METHODS.__getitem__, first["work"])],
@@ -63,7 +63,7 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
         ),
         "machines": _machines(),
         "processors": _processors([*data["gains"].values()]),
-        "messages": _eaten([*data["gains"].values()]),
+        "messages": _messages([*data["gains"].values()]),
         "gains": _beside_cores(data),
         "branches": _branches(data["branches"]),
     }
@@ -73,44 +73,44 @@ def _by_joints(claim: dict[str, Any], unit: str) -> dict[str, list[float]]:
     return {joints: [row[k] for row in claim[unit].values()] for k, joints in enumerate(claim["joints"])}
 
 
-def _times(times: dict[str, Any], asked: list[int]) -> str:
-    columns = [k for k, n in enumerate(asked) if n in SHOWN]
+def _times(times: dict[str, Any], sizes: list[int]) -> str:
+    columns = [k for k, n in enumerate(sizes) if n in SHOWN]
     rows = []
-    for name, found in times.items():
+    for name, chain in times.items():
         cells = []
         for k in columns:
-            base = found["seconds"]["articulated_body"][k]
-            ratios = [found["seconds"][f"constraint_force_{form}"][k] for form in ("lanes", "team")]
+            base = chain["seconds"]["articulated_body"][k]
+            ratios = [chain["seconds"][f"constraint_force_{form}"][k] for form in ("lanes", "team")]
             cells.append(None if None in ratios or base is None else " / ".join(f"{base / x:.2f}" for x in ratios))
         rows.append([TITLES[name], *cells])
-    return table(["lanes / lanes and threads", *(f"{asked[k]:,} links" for k in columns)], rows)
+    return table(["lanes / lanes and threads", *(f"{sizes[k]:,} links" for k in columns)], rows)
 
 
 def _pieces(pieces: dict[str, Any]) -> str:
     first = next(iter(pieces.values()))
     rows = [
-        [TITLES[name], *(f"{a * 1e6:.0f} / {b * 1e6:.0f}" for a, b in zip(found["lanes"], found["team"], strict=True))]
-        for name, found in pieces.items()
+        [TITLES[name], *(f"{a * 1e6:.0f} / {b * 1e6:.0f}" for a, b in zip(chain["lanes"], chain["team"], strict=True))]
+        for name, chain in pieces.items()
     ]
     heading = f"µs, {first['links']:,} links, lanes / lanes and threads"
     return table([heading, *(f"{count} pieces" for count in first["pieces"])], rows)
 
 
-def _doubling(found: dict[str, Any]) -> list[str]:
+def _doubling(growth: dict[str, Any]) -> list[str]:
     """The increase by the last doubling of the length."""
-    lines = (found["depth"], found["span"], found["path"]["constraint_force"])
+    lines = (growth["depth"], growth["span"], growth["path"]["constraint_force"])
     return [f"{line[-1] - line[-2]:,}" for line in lines]
 
 
 def _processors(gains: list[dict[str, Any]]) -> str:
     """A table for each length: speed-ups on each machine, and the share of messages in the critical path."""
     tables = []
-    for found in gains:
-        forms = {f"{found['links']:,} links": "constraint_force"}
-        if found["segments"]:
-            forms |= {f"{found['links']:,} links in {found['segments']} segments": "constraint_force_segments"}
+    for chain in gains:
+        forms = {f"{chain['links']:,} links": "constraint_force"}
+        if chain["segments"]:
+            forms |= {f"{chain['links']:,} links in {chain['segments']} segments": "constraint_force_segments"}
         for title, form in forms.items():
-            columns = {name: _by_count(by_form[form]) for name, by_form in found["machines"].items()}
+            columns = {name: _by_count(by_form[form]) for name, by_form in chain["machines"].items()}
             counts = max((list(line) for line in columns.values()), key=len)
             rows = [[f"{count:,}", *(line.get(count) for line in columns.values())] for count in counts]
             tables.append(table([f"{title}, processors", *columns], rows))
@@ -122,19 +122,19 @@ def _by_count(line: dict[str, Any]) -> dict[int, str]:
     return {count: f"{gain:.3g}" + (f" ({share:.0%})" if share else "") for count, gain, share in cells}
 
 
-def _eaten(gains: list[dict[str, Any]]) -> str:
+def _messages(gains: list[dict[str, Any]]) -> str:
     """The largest speed-up of each machine, and what it would be if messages took no time."""
     rows = []
-    for found in gains:
-        free, *others = found["machines"]
-        ideal = found["machines"][free]["constraint_force"]
+    for chain in gains:
+        free, *others = chain["machines"]
+        ideal = chain["machines"][free]["constraint_force"]
         without = dict(zip(ideal["processors"], ideal["gain"], strict=True))
         for name in others:
-            line = found["machines"][name]["constraint_force"]
+            line = chain["machines"][name]["constraint_force"]
             gain, count, share = max(zip(line["gain"], line["processors"], line["messages"], strict=True))
             half = [p for p, part in zip(line["processors"], line["messages"], strict=True) if part > 0.5]
             rows.append(
-                [name, f"{found['links']:,}", f"{count:,}", f"{gain:.3g}", f"{without[count]:.3g}", f"{share:.0%}",
+                [name, f"{chain['links']:,}", f"{count:,}", f"{gain:.3g}", f"{without[count]:.3g}", f"{share:.0%}",
                  f"{half[0]:,}" if half else None]
             )  # fmt: skip
     heading = [
@@ -148,9 +148,9 @@ def _beside_cores(data: dict[str, Any]) -> str:
     """What segments cost, and what the gain on a GPU is beside this machine."""
     gains = [*data["gains"].values()]
     more = ", ".join(
-        f"{found['work']['constraint_force_segments'] / found['work']['constraint_force']:.2f} at {found['links']:,}"
-        for found in gains
-        if found["segments"]
+        f"{chain['work']['constraint_force_segments'] / chain['work']['constraint_force']:.2f} at {chain['links']:,}"
+        for chain in gains
+        if chain["segments"]
     )
     text = f"Operations in segments, relative to cyclic reduction: {more} links."
     times = data.get("times", {}).get("revolute")
@@ -180,16 +180,16 @@ def _machines() -> str:
     return table(["machine", "operations a processor (10⁹/s)", "latency (µs)", "bandwidth (GB/s)", "from"], rows)
 
 
-def _branches(found: dict[str, Any]) -> str:
+def _branches(counts: dict[str, Any]) -> str:
     rows = [
         [
             f"{n:,}", f"{bodies:,}",
-            *(f"{found[what][name][k]:,}" for what in ("depth", "path") for name in ("branched", "plain")),
-            f"{found['work']['branched'][k] / bodies:,.0f}", f"{found['work']['plain'][k] / n:,.0f}",
-            f"{found['depth']['branched'][k] - found['depth']['plain'][k]} = 3·{log2(n):.0f}",
-            f"{found['difference'][k]:.0e}",
+            *(f"{counts[what][name][k]:,}" for what in ("depth", "path") for name in ("branched", "plain")),
+            f"{counts['work']['branched'][k] / bodies:,.0f}", f"{counts['work']['plain'][k] / n:,.0f}",
+            f"{counts['depth']['branched'][k] - counts['depth']['plain'][k]} = 3·{log2(n):.0f}",
+            f"{counts['difference'][k]:.0e}",
         ]
-        for k, (n, bodies) in enumerate(zip(found["links"], found["bodies"], strict=True))
+        for k, (n, bodies) in enumerate(zip(counts["links"], counts["bodies"], strict=True))
     ]  # fmt: skip
     heading = [
         "links N", "bodies", "steps", "without branches", "longest path", "without branches",

@@ -14,6 +14,7 @@ from linkwork.algorithms import ALGORITHMS, SEGMENTS
 from linkwork.inside import cut
 from linkwork_lab.reproduce.counting import as_written, folded
 from linkwork_lab.reproduce.longest_path import longest_path
+from linkwork_lab.reproduce.parts import Say
 from linkwork_lab.reproduce.schedule import MACHINES, record, run
 from linkwork_lab.reproduce.steps import steps
 
@@ -24,26 +25,24 @@ METHODS = {name: ALGORITHMS[name] for name in ("articulated_body", "virtual_work
 PROCESSORS = tuple(4**k for k in range(8))
 """Up to more than a GPU has."""
 
-Say = Callable[[str], None]
-
 
 def growth(name: str, make: Callable[[int], Model], sizes: Sequence[int], say: Say) -> dict[str, Any]:
     """Depth (steps), span (sequential operations, on as many processors as links), the longest path (operations that
     depend on each other, on any number of processors) and work over the links.
     """
-    found: dict[str, Any] = {"links": list(sizes), "depth": [], "span": []}
-    found |= {what: {method: [] for method in METHODS} for what in ("path", "work")}
+    data: dict[str, Any] = {"links": list(sizes), "depth": [], "span": []}
+    data |= {what: {method: [] for method in METHODS} for what in ("path", "work")}
     for n in sizes:
         say(f"steps: {name}, {n} links")
         model = make(n)
         cost = steps(METHODS["constraint_force"], model)
-        found["depth"].append(cost.depth)
-        found["span"].append(cost.span)
+        data["depth"].append(cost.depth)
+        data["span"].append(cost.span)
         for method, algorithm in METHODS.items():
             work = cost.work if method == "constraint_force" else sum(as_written(algorithm, model).values())
-            found["work"][method].append(work)
-            found["path"][method].append(longest_path(algorithm, model))
-    return found
+            data["work"][method].append(work)
+            data["path"][method].append(longest_path(algorithm, model))
+    return data
 
 
 def operations(make: Callable[[int], Model], n: int) -> dict[str, dict[str, int]]:
@@ -70,7 +69,7 @@ def gain(make: Callable[[int], Model], n: int, segments_up_to: int, say: Say) ->
     forms = {"constraint_force": METHODS["constraint_force"]} | (
         {"constraint_force_segments": SEGMENTS} if segments else {}
     )
-    found: dict[str, Any] = {machine.name: {} for machine in MACHINES}
+    runs_of: dict[str, Any] = {machine.name: {} for machine in MACHINES}
     work = {}
     for name, algorithm in forms.items():
         say(f"processors: {links} links, {name}")
@@ -79,12 +78,12 @@ def gain(make: Callable[[int], Model], n: int, segments_up_to: int, say: Say) ->
         for machine in MACHINES:
             counts = [count for count in PROCESSORS if count <= min(links, machine.most)]
             runs = [run(tasks, machine, count) for count in counts]
-            found[machine.name][name] = {
+            runs_of[machine.name][name] = {
                 "processors": counts,
                 "gain": [one / machine.rate / outcome.seconds for outcome in runs],
                 "messages": [outcome.waiting for outcome in runs],
             }
     return {
         "links": links, "articulated_body": one, "segments": segments.count if segments else None, "work": work,
-        "machines": found,
+        "machines": runs_of,
     }  # fmt: skip

@@ -53,12 +53,12 @@ def _times(data: dict[str, Any]) -> Any:
     picture = figure(11.0, 7.0)
     panels = picture.subplots(2, 3, sharex=True, sharey=True).ravel()
     lanes, threads = data["machine"]["lanes"], data["machine"]["cores"]
-    for axes, (name, found) in zip(panels, data["times"].items(), strict=False):
-        each = {
-            method: [None if time is None else time / n for time, n in zip(line, found["links"], strict=True)]
-            for method, line in found["seconds"].items()
+    for axes, (name, chain) in zip(panels, data["times"].items(), strict=False):
+        ratios = {
+            method: [None if time is None else time / n for time, n in zip(line, chain["links"], strict=True)]
+            for method, line in chain["seconds"].items()
         }
-        lines(STYLES, axes, found["links"], each, 1e9, log="xy")
+        lines(STYLES, axes, chain["links"], ratios, 1e9, log="xy")
         axes.axvline(50.0, color="0.8", linewidth=0.8, zorder=0)
         axes.set_title(TITLES[name], fontsize=10)
     ticks = [30, 50, 100, 200, 300, 500, 1000]
@@ -83,17 +83,17 @@ def _steps(growth: dict[str, Any]) -> Any:
     looks = {name: {"label": TITLES[name], "marker": marker} for name, marker in zip(growth, "osvD", strict=True)}
     for axes, what in ((depth, "depth"), (span, "span")):
         first = next(iter(growth.values()))
-        lines(looks, axes, first["links"], {name: found[what] for name, found in growth.items()}, 1.0, log="x")
+        lines(looks, axes, first["links"], {name: row[what] for name, row in growth.items()}, 1.0, log="x")
     links = next(iter(growth.values()))["links"]
     depth.plot(links, [4.0 * log2(n) + 12.0 for n in links], color="0.6", linestyle="--", label="4 log₂ N + 12")
-    for name, found in growth.items():
-        each = [total / n for total, n in zip(found["work"]["constraint_force"], links, strict=True)]
-        lines(looks, work, links, {name: each}, 1.0, log="x")
-    for name, found in growth.items():
-        lines(looks, path, links, {name: found["path"]["constraint_force"]}, 1.0, log="xy")
+    for name, row in growth.items():
+        per_link = [total / n for total, n in zip(row["work"]["constraint_force"], links, strict=True)]
+        lines(looks, work, links, {name: per_link}, 1.0, log="x")
+    for name, row in growth.items():
+        lines(looks, path, links, {name: row["path"]["constraint_force"]}, 1.0, log="xy")
     first = next(iter(growth))
-    own = growth[first]["path"]["articulated_body"]
-    path.plot(links, own, color="0.6", linestyle=":", label=f"articulated body, {TITLES[first]}")
+    serial = growth[first]["path"]["articulated_body"]
+    path.plot(links, serial, color="0.6", linestyle=":", label=f"articulated body, {TITLES[first]}")
     path.set(xlabel="links N", ylabel="operations (logarithmic)")
     path.set_title("operations on the longest path", fontsize=10)
     path.legend(*[side[-1:] for side in path.get_legend_handles_labels()], fontsize=8)
@@ -116,17 +116,17 @@ def _processors(gains: list[dict[str, Any]]) -> Any:
     picture = figure(12.0, 4.8)
     panels = picture.subplots(1, len(names), sharex=True, sharey=True)
     for axes, machine in zip(panels, names, strict=True):
-        for shade, found in enumerate(gains):
+        for shade, chain in enumerate(gains):
             for name, look in (("constraint_force", "-"), ("constraint_force_segments", ":")):
-                line = found["machines"][machine].get(name)
+                line = chain["machines"][machine].get(name)
                 if line:
-                    what = "" if name == "constraint_force" else f", in {found['segments']} segments"
-                    style = {"color": f"C{shade}", "linestyle": look, "label": f"{found['links']:,} links{what}"}
+                    what = "" if name == "constraint_force" else f", in {chain['segments']} segments"
+                    style = {"color": f"C{shade}", "linestyle": look, "label": f"{chain['links']:,} links{what}"}
                     lines({name: style}, axes, line["processors"], {name: line["gain"]}, 1.0, log="xy")
         axes.axhline(1.0, color="0.35", linewidth=0.8)
         axes.set(xlabel="processors")
         axes.set_title(machine, fontsize=10)
-    most = max(line["processors"][-1] for found in gains for line in found["machines"][names[0]].values())
+    most = max(line["processors"][-1] for chain in gains for line in chain["machines"][names[0]].values())
     marks = [count for count in PROCESSORS if count <= most]
     panels[0].set_xticks(marks, [f"{count:,}" for count in marks], fontsize=8)
     panels[0].set(ylabel="times sooner than articulated bodies on one")
@@ -145,14 +145,14 @@ def _branches(data: dict[str, Any]) -> Any:
         "plain": {"label": "without", "color": "0.35", "marker": "^", "linestyle": ":"},
     }
     links, bodies = data["links"], {"branched": data["bodies"], "plain": data["links"]}
-    each = {
+    per_body = {
         name: [total / count for total, count in zip(line, bodies[name], strict=True)]
         for name, line in data["work"].items()
     }
     for axes, values, unit, label in (
         (depth, data["depth"], "steps", "steps that must follow each other"),
         (time, data["time"], "operations", "operations that must, on N processors"),
-        (work, each, "operations a body", "all operations, for each body"),
+        (work, per_body, "operations a body", "all operations, for each body"),
     ):
         lines(looks, axes, links, values, 1.0, log="x")
         axes.set(xlabel="links N of the main chain", ylabel=unit, ylim=(0.0, None))

@@ -9,7 +9,8 @@ from linkwork import Model, mechanisms
 from linkwork.algorithms import ALGORITHMS, CHAIN_METHODS, SEGMENTS
 from linkwork.inside import cut
 from linkwork_lab.reproduce import rounding
-from linkwork_lab.reproduce.rounding import FEW, HINGES, Case, Method, Say, compiled, interpreted, lighter
+from linkwork_lab.reproduce.parts import Say
+from linkwork_lab.reproduce.rounding import HINGES, Case, Method, interpreted, lighter
 
 RATIO = 1e3
 """The mass ratio of neighbours, where they alternate."""
@@ -38,16 +39,13 @@ def cases() -> dict[str, Case]:
     }
 
 
-def errors(case: Case, values: Sequence[float], states: int, interpreted_up_to: int, say: Say) -> dict[str, Any]:
-    """The worst error of each method at each length; methods whose code has no loops only up to a length."""
-    return rounding.errors(case, values, lambda model: _methods(model, interpreted_up_to), states, say)
+def errors(case: Case, values: Sequence[float], states: int, whole_up_to: int, say: Say) -> dict[str, Any]:
+    """The worst error of each method at each length; those of whole chains only up to a length."""
+    return rounding.errors(case, values, lambda model, links: _methods(model, links <= whole_up_to), states, say)
 
 
-def _methods(model: Model, interpreted_up_to: int) -> dict[str, Method]:
-    short = len(model.bodies) <= interpreted_up_to
-    run = interpreted if len(model.bodies) <= FEW else compiled
-    return {
-        **{name: run(ALGORITHMS[name], model) for name in ("articulated_body", "virtual_work")},
-        **({"constraint_force_segments": run(SEGMENTS, model)} if cut(model) else {}),
-        **({name: interpreted(ALGORITHMS[name], model) for name in CHAIN_METHODS} if short else {}),
-    }
+def _methods(model: Model, whole: bool) -> dict[str, Method]:
+    algorithms = {name: ALGORITHMS[name] for name in ("articulated_body", "virtual_work")}
+    algorithms |= {"constraint_force_segments": SEGMENTS} if cut(model) else {}
+    algorithms |= {name: ALGORITHMS[name] for name in CHAIN_METHODS} if whole else {}
+    return {name: interpreted(algorithm, model) for name, algorithm in algorithms.items()}

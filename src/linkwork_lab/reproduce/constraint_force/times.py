@@ -18,11 +18,10 @@ from linkwork.inside import cores, form_of, one_state
 from linkwork_lab.bench.cases import States
 from linkwork_lab.bench.contest import Array, Contestant
 from linkwork_lab.reproduce.clock import Effort, best, sweep
+from linkwork_lab.reproduce.parts import Say
 
 SCALAR, LANES, TEAM = "constraint_force_scalar", "constraint_force_lanes", "constraint_force_team"
 METHODS = ("articulated_body", "virtual_work", SCALAR, LANES, TEAM)
-
-Say = Callable[[str], None]
 
 
 def seconds(name: str, make: Callable[[int], Model], sizes: Sequence[int], effort: Effort, say: Say) -> dict[str, Any]:
@@ -60,10 +59,10 @@ def over_pieces(
             "lanes": lanes,
             "team": _together(lanes),
         }
-        each = {name: Contestant(name, function, [state], 1) for name, function in forms.items()}
-        found = [best(each, effort.rounds, 5.0 * effort.seconds) for _ in range(effort.sweeps)]
+        contestants = {name: Contestant(name, function, [state], 1) for name, function in forms.items()}
+        runs = [best(contestants, effort.rounds, 5.0 * effort.seconds) for _ in range(effort.sweeps)]
         for name, line in times.items():
-            line.append(min(one[name] or inf for one in found))
+            line.append(min(one[name] or inf for one in runs))
     return {"links": n, "pieces": list(counts), **times}
 
 

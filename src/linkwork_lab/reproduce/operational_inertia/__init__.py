@@ -9,13 +9,12 @@ Each module measures one thing:
     visits          Fig. 4: which links are visited in each step, and by each method
     visit_plots     figures of these
     measurements    the whole experiment, in parts
-    plots, summary  its figures, its tables on the console
+    plots           its figures
     page            the tables of its page
 """
 
 from linkwork_lab.reproduce.operational_inertia.measurements import parts
 from linkwork_lab.reproduce.operational_inertia.page import tables
 from linkwork_lab.reproduce.operational_inertia.plots import draw
-from linkwork_lab.reproduce.operational_inertia.summary import summarise
 
-__all__ = ["draw", "parts", "summarise", "tables"]
+__all__ = ["draw", "parts", "tables"]

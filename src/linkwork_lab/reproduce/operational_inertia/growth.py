@@ -6,7 +6,7 @@ is the same for every size, or of specialised code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from linkwork.algorithms import ALGORITHMS, OPERATIONAL
 from linkwork.joints import Revolute
 from linkwork_lab.reproduce.clock import Effort, Runner, race, sweep
 from linkwork_lab.reproduce.counting import as_written, folded
+from linkwork_lab.reproduce.parts import Say
 from linkwork_lab.studies import EXPLICIT_INVERSE
 
 METHODS = {name: ALGORITHMS[f"operational/{name}"] for name in OPERATIONAL}
@@ -22,7 +23,6 @@ METHODS = {name: ALGORITHMS[f"operational/{name}"] for name in OPERATIONAL}
 BASELINE = {"explicit_inverse": EXPLICIT_INVERSE}
 """The symbolic method of the paper's comparison, A⁻¹ formed and multiplied: O(n³) on any mechanism."""
 
-Say = Callable[[str], None]
 Lines = dict[str, list[Any]]
 Case = tuple[Model, list[Frame]]
 
@@ -79,13 +79,13 @@ class Limits:
 def operations(cases: Sequence[Case], limits: Limits, say: Say) -> Lines:
     """Totals as written for each case; None beyond the limits."""
     entries = METHODS | BASELINE
-    found: Lines = {name: [] for name in entries}
+    totals: Lines = {name: [] for name in entries}
     for model, frames in cases:
-        say(f"counts: {_named(model, frames)}")
-        left = limits.left_out(model)
+        say(f"counts: {_title(model, frames)}")
+        omitted = limits.left_out(model)
         for name, algorithm in entries.items():
-            found[name].append(None if name in left else sum(as_written(algorithm, model, frames).values()))
-    return found
+            totals[name].append(None if name in omitted else sum(as_written(algorithm, model, frames).values()))
+    return totals
 
 
 def operations_folded(cases: Sequence[Case]) -> Lines:
@@ -111,9 +111,9 @@ def seconds(cases: Sequence[Case], limits: Limits, effort: Effort, say: Say, for
 
     def times(k: int) -> dict[str, float | None]:
         model, frames = cases[k]
-        say(f"times: {_named(model, frames)}, {form}")
-        left = limits.left_out(model)
-        runners = {name: Runner(algorithm, form) for name, algorithm in entries.items() if name not in left}
+        say(f"times: {_title(model, frames)}, {form}")
+        omitted = limits.left_out(model)
+        runners = {name: Runner(algorithm, form) for name, algorithm in entries.items() if name not in omitted}
         return race(model, runners, effort.rounds, effort.seconds, frames)
 
     lines = sweep(len(cases), effort, times)
@@ -131,5 +131,5 @@ def winners(lines: Lines) -> list[str]:
     ]
 
 
-def _named(model: Model, frames: Sequence[Frame]) -> str:
+def _title(model: Model, frames: Sequence[Frame]) -> str:
     return f"{model.name} of {len(model.bodies)} links, {len(frames)} points"

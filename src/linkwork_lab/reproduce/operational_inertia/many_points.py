@@ -126,7 +126,7 @@ class ManyPoints:
         self._start = forward_kinematics(model, self.q0, points)[2:, :3, 3]
         self._goes = np.array([name.startswith(("left", "right")) for name in points[2:]], dtype=float)[:, None]
 
-    def wanted(self, t: float) -> tuple[Array, Array, Array]:
+    def reference(self, t: float) -> tuple[Array, Array, Array]:
         """Positions, velocities, accelerations (m - 2, 3) of the points other than feet; from rest within a second."""
         place, speed, change = circle(t)
         return self._start + self._goes * place, self._goes * speed, self._goes * change
@@ -137,13 +137,13 @@ class ManyPoints:
         J = jacobian(model, q, self.points)[rows]
         mobility = operational_inertia_inverse(model, q, self.points)[self._block]
         drift = jacobian_drift(model, q, v, self.points, "local_world_aligned").reshape(-1, 2, 3)
-        at, speed, change = self.wanted(t)
-        asked = -drift
-        asked[2:, 0] += change + DAMPING * speed + STIFFNESS * (at - places[2:, :3, 3])
-        own = (asked @ places[:, :3, :3]).reshape(-1)[rows] - self._damping * (J @ v)  # in the points' axes, like Λ⁻¹
+        at, speed, change = self.reference(t)
+        acceleration = -drift  # and then in the points' axes, like Λ⁻¹
+        acceleration[2:, 0] += change + DAMPING * speed + STIFFNESS * (at - places[2:, :3, 3])
+        task = (acceleration @ places[:, :3, :3]).reshape(-1)[rows] - self._damping * (J @ v)
         posture = 25.0 * difference(model, q, self.q0) - 10.0 * v
         posture[:6] = 0.0
-        forces = np.linalg.solve(mobility, own - J @ posture)
+        forces = np.linalg.solve(mobility, task - J @ posture)
         u = inverse_dynamics(model, q, v, posture) + forces @ J
         feet = J[:12]
         ground = feet[:, :6] @ np.linalg.solve(feet[:, :6].T @ feet[:, :6], u[:6])
@@ -157,15 +157,15 @@ def experiment(points: int, seconds: float, states: int, effort: Effort) -> dict
     model = robot()
     law = ManyPoints(model, POINTS[points])
     q, v = law.q0, np.zeros(model.nv)
-    held = [Weld(foot, placement=place) for foot, place in zip(FEET, forward_kinematics(model, q, FEET), strict=True)]
-    motion = simulate(model, q, v, seconds, STEP, torque=law, constraints=held)
+    welds = [Weld(foot, placement=place) for foot, place in zip(FEET, forward_kinematics(model, q, FEET), strict=True)]
+    motion = simulate(model, q, v, seconds, STEP, torque=law, constraints=welds)
     off = []
     for t, here in zip(motion.t, motion.q, strict=True):
         off.append(
-            np.linalg.norm(forward_kinematics(model, here, law.points)[2:, :3, 3] - law.wanted(t)[0], axis=1).max()
+            np.linalg.norm(forward_kinematics(model, here, law.points)[2:, :3, 3] - law.reference(t)[0], axis=1).max()
         )
     places = forward_kinematics(model, motion.q, FEET)
-    moved = np.abs(places - places[0]).max()
+    slip = np.abs(places - places[0]).max()
     rows = np.linspace(0, len(motion.t) - 1, states).astype(int)
     inputs = [(motion.t[k], motion.q[k].copy(), motion.v[k].copy()) for k in rows]
     contestants = {
@@ -177,5 +177,5 @@ def experiment(points: int, seconds: float, states: int, effort: Effort) -> dict
     times = {name: best({name: one}, effort.rounds, effort.seconds)[name] for name, one in contestants.items()}
     return {
         "points": points, "rows": len(law._rows), "links": len(model.bodies), "nv": model.nv, "seconds": times,
-        "simulated": seconds, "off": float(max(off)), "feet": float(moved),
+        "simulated": seconds, "off": float(max(off)), "feet": float(slip),
     }  # fmt: skip

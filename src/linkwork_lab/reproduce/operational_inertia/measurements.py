@@ -14,7 +14,6 @@ from linkwork_lab.reproduce.operational_inertia.growth import (
     Case,
     Limits,
     Lines,
-    Say,
     chain,
     fan,
     humanoid,
@@ -22,7 +21,7 @@ from linkwork_lab.reproduce.operational_inertia.growth import (
 )
 from linkwork_lab.reproduce.operational_inertia.many_points import experiment
 from linkwork_lab.reproduce.operational_inertia.visits import visited
-from linkwork_lab.reproduce.parts import Parts, counted, measured
+from linkwork_lab.reproduce.parts import Parts, Say, counted, measured
 
 Cases = Callable[[], Sequence[Case]]
 FULL, QUICK = Effort(sweeps=2, rounds=40, seconds=0.002), Effort(sweeps=1, rounds=3, seconds=0.0005)
@@ -40,7 +39,7 @@ class Settings:
     chains: tuple[int, ...] = (10, 20, 50, 100, 200, 500, 1000)
     levels: tuple[int, ...] = (4, 5, 6, 7, 8, 9, 10)
     bush: int = 5
-    seen: int = 4
+    visited_levels: int = 4
     fan: int = 36
     arms: tuple[int, ...] = tuple(range(1, 9))
     points: tuple[int, ...] = tuple(range(1, 17))
@@ -60,13 +59,13 @@ class Settings:
     def quick() -> Settings:
         return Settings(
             effort=QUICK, whole=False, states=4, batch=1, chains=(10, 20, 30), levels=(2, 3),
-            bush=3, seen=3, fan=20, arms=(1, 2, 3, 4), explicit_up_to=10,
+            bush=3, visited_levels=3, fan=20, arms=(1, 2, 3, 4), explicit_up_to=10,
             points=(1, 2, 3, 4), humanoid_points=(1,), ends=(), dense_counted_up_to=20, dense_timed_up_to=20,
             map_chains=(8,), map_levels=(3,), map_points=(1, 2), controlled=(), grounded=(),
         )  # fmt: skip
 
 
-def parts(quick: bool, say: Callable[[str], None]) -> tuple[Settings, Parts]:
+def parts(quick: bool, say: Say) -> tuple[Settings, Parts]:
     """The parts that ``linkwork reproduce operational-inertia`` measures."""
     s = Settings.quick() if quick else Settings()
     robot = mechanisms.humanoid if s.whole else section4.two_arms
@@ -97,7 +96,7 @@ def parts(quick: bool, say: Callable[[str], None]) -> tuple[Settings, Parts]:
         **{f"{place}_folded": counted(_folded, cases) for place, cases in over_points.items()},
         "over_points/humanoid_specialised": counted(_folded, ends),
         "over_points/humanoid_specialised/seconds": measured(_specialised, ends, s, say),
-        "visits": counted(visited, s.seen, (2, 4)),
+        "visits": counted(visited, s.visited_levels, (2, 4)),
         "inversion": counted(_inversion, s),
         "map/chains": measured(_map, chain, s.map_chains, s, say),
         "map/trees": measured(_map, tree, s.map_levels, s, say),
@@ -105,15 +104,13 @@ def parts(quick: bool, say: Callable[[str], None]) -> tuple[Settings, Parts]:
 
 
 def _operations(cases: Cases, s: Settings, say: Say) -> dict[str, Any]:
-    found = cases()
-    return _sizes(found) | {
-        "operations": growth.operations(found, Limits(s.dense_counted_up_to, s.explicit_up_to), say)
-    }
+    rows = cases()
+    return _sizes(rows) | {"operations": growth.operations(rows, Limits(s.dense_counted_up_to, s.explicit_up_to), say)}
 
 
 def _folded(cases: Cases) -> dict[str, Any]:
-    found = cases()
-    return _sizes(found) | {"operations": growth.operations_folded(found)}
+    rows = cases()
+    return _sizes(rows) | {"operations": growth.operations_folded(rows)}
 
 
 def _sizes(cases: Sequence[Case]) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
             | {"then Λ from Λ⁻¹ (step 6)": data["inversion"]["operations"]},
             ",",
         ),
-        "map": "\n\n".join(_map(name, found) for name, found in data["map"].items()),
+        "map": "\n\n".join(_map(name, grid) for name, grid in data["map"].items()),
     }
 
 
@@ -61,7 +61,7 @@ def _claims(data: dict[str, Any]) -> str:
     call, code = seconds["call"]["chang_khatib"], seconds["code"]["chang_khatib"]
     rates = [1.0 / servo[what] for what in ("control", "simulated")]
     chains, fan = data["over_links"]["chains"], data["over_points"]["fan"]
-    (each, thirds), visits = _growth(chains, fan, "chang_khatib"), data["visits"]
+    (slope, thirds), visits = _growth(chains, fan, "chang_khatib"), data["visits"]
     explicit = [k for k, time in enumerate(chains["seconds"]["explicit_inverse"]) if time is not None]
     last = explicit[-1]
     faster, fewer = (
@@ -89,7 +89,7 @@ def _claims(data: dict[str, Any]) -> str:
                 f"for {' and '.join(map(str, visits['points']))} points",
                 "agrees",
             ],
-            ["O(n) for a fixed number of points", f"{each} more operations for each link of a chain", "agrees"],
+            ["O(n) for a fixed number of points", f"{slope} more operations for each link of a chain", "agrees"],
             ["O(nm + m³)", f"third differences of Λ⁻¹ over m are {thirds}, so nm + m²; its inversion m³", "agrees"],
             [
                 "much better than the symbolic method, O(n³ + m³), as n grows",
@@ -155,20 +155,20 @@ def _visits(data: dict[str, Any]) -> str:
 
 def _growth(chains: dict[str, Any], fan: dict[str, Any], method: str) -> tuple[str, str]:
     counts = [(n, x) for n, x in zip(chains["links"], chains["operations"][method], strict=True) if x is not None]
-    each = {(b - a) / (m - n) for (n, a), (m, b) in pairwise(counts)}
+    slopes = {(b - a) / (m - n) for (n, a), (m, b) in pairwise(counts)}
     thirds = fan["operations"][method]
     for _ in range(3):
         thirds = [b - a for a, b in pairwise(thirds)]
-    shown = "0" if not any(thirds) else ", ".join(map(str, thirds))
-    return f"{each.pop():,.0f}" if len(each) == 1 else "not linear", shown
+    differences = "0" if not any(thirds) else ", ".join(map(str, thirds))
+    return f"{slopes.pop():,.0f}" if len(slopes) == 1 else "not linear", differences
 
 
-def _map(name: str, found: dict[str, Any]) -> str:
+def _map(name: str, grid: dict[str, Any]) -> str:
     rows = [
         [points, *(f"{METHODS[m]} ({row['chang_khatib'][k] / row[m][k]:.1f})" for k, m in enumerate(winners(row)))]
-        for points, row in zip(found["points"], found["seconds"], strict=True)
+        for points, row in zip(grid["points"], grid["seconds"], strict=True)
     ]
-    return table([f"{name}: points", *(f"{n} links" for n in found["links"])], rows)
+    return table([f"{name}: points", *(f"{n} links" for n in grid["links"])], rows)
 
 
 def _micro(time: float | None) -> float | None:

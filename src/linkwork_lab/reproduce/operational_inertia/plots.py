@@ -92,11 +92,11 @@ def _links(data: dict[str, Any]) -> Any:
         (panels[0], "chains", "serial chains, points in the middle and at the tip"),
         (panels[1], "trees", "binary trees, points on two leaves"),
     ):
-        found = data[name]
-        lines(STYLES, row[0], found["links"], found["operations"], 1.0, log="xy")
-        lines(STYLES, row[1], found["links"], found["seconds"], 1e6, log="xy")
-        first = found["operations"]["chang_khatib"][0] / found["links"][0]
-        row[0].plot(found["links"], [0.2 * first * n for n in found["links"]], color="0.75", linewidth=1.0,
+        rows = data[name]
+        lines(STYLES, row[0], rows["links"], rows["operations"], 1.0, log="xy")
+        lines(STYLES, row[1], rows["links"], rows["seconds"], 1e6, log="xy")
+        first = rows["operations"]["chang_khatib"][0] / rows["links"][0]
+        row[0].plot(rows["links"], [0.2 * first * n for n in rows["links"]], color="0.75", linewidth=1.0,
                     label="as steep as this: linear in n", zorder=0)  # fmt: skip
         row[0].set_title(what, fontsize=10)
         row[1].set_title(what, fontsize=10)
@@ -118,11 +118,11 @@ def _points(data: dict[str, Any], inversion: dict[str, Any]) -> Any:
         (panels[0], "tree", f"binary tree of {data['tree']['links'][0]} links, points on leaves"),
         (panels[1], "humanoid", "humanoid of 24 links"),
     ):
-        found, folded = data[name], data[f"{name}_folded"]
-        lines(STYLES, row[0], found["points"], found["operations"], 1e-3)
+        rows, folded = data[name], data[f"{name}_folded"]
+        lines(STYLES, row[0], rows["points"], rows["operations"], 1e-3)
         lines(STYLES, row[0], inversion["points"], {"inversion": inversion["operations"]}, 1e-3)
         lines(STYLES, row[1], folded["points"], folded["operations"], 1e-3)
-        lines(STYLES, row[2], found["points"], found["seconds"], 1e6, log="y")
+        lines(STYLES, row[2], rows["points"], rows["seconds"], 1e6, log="y")
         row[0].set(ylabel="operations (thousands)")
         row[1].set(ylabel="operations (thousands)")
         row[2].set(ylabel="time (µs, logarithmic)")
@@ -143,25 +143,25 @@ def _map(data: dict[str, Any]) -> Any:
     """A cell for each number of links and points, in the colour of the fastest method, with its time."""
     picture = figure(10.5, 4.2)
     panels = picture.subplots(1, 2)
-    shown: dict[str, Any] = {}
+    handles: dict[str, Any] = {}
     for axes, name, what in (
         (panels[0], "chains", "serial chains, points along them"),
         (panels[1], "trees", "binary trees, points on leaves"),
     ):
-        found = data[name]
-        for y, row in enumerate(found["seconds"]):
+        grid = data[name]
+        for y, row in enumerate(grid["seconds"]):
             for x, method in enumerate(winners(row)):
                 bar = axes.bar(x, 0.94, 0.94, y - 0.47, color=STYLES[method]["color"], alpha=0.55)
-                shown.setdefault(STYLES[method]["label"], bar)
+                handles.setdefault(STYLES[method]["label"], bar)
                 time = row[method][x]
                 text = f"{1e6 * time:.3g} µs\n({row['chang_khatib'][x] / time:.1f})"
                 axes.text(x, y, text, ha="center", va="center", fontsize=8)
-        axes.set_xticks(range(len(found["links"])), found["links"])
-        axes.set_yticks(range(len(found["points"])), found["points"])
+        axes.set_xticks(range(len(grid["links"])), grid["links"])
+        axes.set_yticks(range(len(grid["points"])), grid["points"])
         axes.set(xlabel="links n", ylabel="points m")
-        axes.set(xlim=(-0.5, len(found["links"]) - 0.5), ylim=(-0.5, len(found["points"]) - 0.5))
+        axes.set(xlim=(-0.5, len(grid["links"]) - 0.5), ylim=(-0.5, len(grid["points"]) - 0.5))
         axes.set_title(what, fontsize=10)
-    picture.legend(shown.values(), shown, loc="outside lower center", ncols=4, fontsize=9)
+    picture.legend(handles.values(), handles, loc="outside lower center", ncols=4, fontsize=9)
     picture.suptitle(
         "The fastest method for Λ⁻¹, its time, and (how many times as long Chang and Khatib's takes)", fontsize=11
     )

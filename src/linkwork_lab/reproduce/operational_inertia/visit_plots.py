@@ -20,10 +20,10 @@ def steps(data: dict[str, Any]) -> Any:
     """A row for each number of points, a panel for each step of Table 1."""
     picture = figure(11.0, 2.9 * len(data["points"]))
     panels = picture.subplots(len(data["points"]), len(PANELS), squeeze=False)
-    for row, points, bodies, found in zip(panels, data["points"], data["bodies"], data["steps"], strict=True):
+    for row, points, bodies, counts in zip(panels, data["points"], data["bodies"], data["steps"], strict=True):
         for axes, (panel, title) in zip(row, PANELS.items(), strict=True):
-            _tree(axes, data["parents"], bodies, found[panel])
-            axes.set_title(f"({panel}) {title}\n{points} points, {_sum(found[panel])}", fontsize=9)
+            _tree(axes, data["parents"], bodies, counts[panel])
+            axes.set_title(f"({panel}) {title}\n{points} points, {_sum(counts[panel])}", fontsize=9)
     picture.suptitle("Table 1 on a branching robot, as Fig. 4: dotted links need no computation", fontsize=11)
     return picture
 
@@ -34,10 +34,10 @@ def methods(data: dict[str, Any], labels: dict[str, str]) -> Any:
     panels = picture.subplots(len(data["points"]), len(labels), squeeze=False)
     for k, (row, points) in enumerate(zip(panels, data["points"], strict=True)):
         for axes, (name, label) in zip(row, labels.items(), strict=True):
-            found = data["added"][k][name]
-            _tree(axes, data["parents"], data["bodies"][k], found)
+            counts = data["added"][k][name]
+            _tree(axes, data["parents"], data["bodies"][k], counts)
             pairs = f"{data['at_points'][k][name]} at points and pairs"
-            axes.set_title(f"{label}, {points} points\n{_sum(found)}\nand {pairs}", fontsize=8)
+            axes.set_title(f"{label}, {points} points\n{_sum(counts)}\nand {pairs}", fontsize=8)
     picture.suptitle("What points add to the work at each link, by method (operations, as written)", fontsize=11)
     return picture
 
@@ -79,13 +79,13 @@ def _places(parents: Sequence[int]) -> list[tuple[float, float]]:
     order = [0]
     for node in order:
         order += children[node]
-    seen: list[int] = []
+    order_of_leaves: list[int] = []
     ahead = [0]
     while ahead:
         node = ahead.pop()
-        seen.append(node)
+        order_of_leaves.append(node)
         ahead += reversed(children[node])
-    for node in seen:
+    for node in order_of_leaves:
         if not children[node]:
             x[node], leaves = float(leaves), leaves + 1
     for node in reversed(order):

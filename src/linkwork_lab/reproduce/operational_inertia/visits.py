@@ -9,7 +9,7 @@ from typing import Any
 from linkwork import Frame, Model
 from linkwork.algorithms import Algorithm
 from linkwork.inside import Tree
-from linkwork_lab.reproduce.counting import Counted, traverse
+from linkwork_lab.reproduce.counting import CountingScalar, traverse
 from linkwork_lab.reproduce.operational_inertia.growth import METHODS, tree
 
 STEPS = {"outward": "a", "inward": "b", "paths": "c", "behind": "d", "after": "d"}
@@ -19,9 +19,9 @@ STEPS = {"outward": "a", "inward": "b", "paths": "c", "behind": "d", "after": "d
 class VisitedTree(Tree):
     """A tree that records the current link and recursion."""
 
-    def __init__(self, model: Model, frames: Sequence[Frame], found: Counter[tuple[str, int]]) -> None:
-        self.found, self.here = found, ("", 0)
-        super().__init__(model, frames, lambda _: _Located(self))
+    def __init__(self, model: Model, frames: Sequence[Frame], counts: Counter[tuple[str, int]]) -> None:
+        self.counts, self.here = counts, ("", 0)
+        super().__init__(model, frames, lambda _: LinkScalar(self))
 
     def outward(self) -> Iterator[Any]:
         return self._noted("outward", super().outward())
@@ -49,7 +49,7 @@ class VisitedTree(Tree):
         self.here = around
 
 
-class _Located(Counted):
+class LinkScalar(CountingScalar):
     """A scalar that counts operations at the current link; those at points and pairs of them count for the world."""
 
     __slots__ = ("tree",)
@@ -58,17 +58,17 @@ class _Located(Counted):
         super().__init__(Counter())
         self.tree = tree
 
-    def _one(self, kind: str) -> Counted:
-        self.tree.found[self.tree.here] += 1
+    def _one(self, kind: str) -> CountingScalar:
+        self.tree.counts[self.tree.here] += 1
         return self
 
 
 def located(algorithm: Algorithm, model: Model, frames: Sequence[Frame]) -> Counter[tuple[str, int]]:
     """Operations as written, by recursion and link."""
-    found: Counter[tuple[str, int]] = Counter()
-    mechanism = VisitedTree(model, frames, found)
-    traverse(algorithm, model, _Located(mechanism), frames, mechanism)
-    return found
+    counts: Counter[tuple[str, int]] = Counter()
+    mechanism = VisitedTree(model, frames, counts)
+    traverse(algorithm, model, LinkScalar(mechanism), frames, mechanism)
+    return counts
 
 
 def visited(levels: int, points: Sequence[int]) -> dict[str, Any]:
@@ -98,9 +98,9 @@ def visited(levels: int, points: Sequence[int]) -> dict[str, Any]:
 def _added(algorithm: Algorithm, model: Model, frames: Sequence[Frame]) -> list[int]:
     """The operations that points add at each link; the first number is of those at points and pairs of them."""
     totals = []
-    for asked in (frames, ()):
+    for points in (frames, ()):
         at = Counter[int]()
-        for (_, link), operations in located(algorithm, model, asked).items():
+        for (_, link), operations in located(algorithm, model, points).items():
             at[link] += operations
         totals.append([at[link] for link in range(len(model.bodies) + 1)])
     return [there - without for there, without in zip(*totals, strict=True)]

@@ -7,13 +7,12 @@ Each module measures one thing:
     counts          operations of every method by kind, which the paper leaves to future work
     rounding        errors of every method against 50 digits, likewise
     measurements    the whole experiment, in parts
-    plots, summary  its figures, its tables on the console
+    plots           its figures
     page            the tables of its page
 """
 
 from linkwork_lab.reproduce.virtual_work.measurements import parts
 from linkwork_lab.reproduce.virtual_work.page import tables
 from linkwork_lab.reproduce.virtual_work.plots import draw
-from linkwork_lab.reproduce.virtual_work.summary import summarise
 
-__all__ = ["draw", "parts", "summarise", "tables"]
+__all__ = ["draw", "parts", "tables"]

@@ -10,6 +10,7 @@ from linkwork import Model, mechanisms
 from linkwork.algorithms import ALGORITHMS, FORWARD_DYNAMICS, STUDIES
 from linkwork_lab.reproduce.clock import crossover
 from linkwork_lab.reproduce.counting import as_written, folded
+from linkwork_lab.reproduce.parts import Say
 
 METHODS = {name: ALGORITHMS[name] for name in (*FORWARD_DYNAMICS, *STUDIES)}
 
@@ -20,8 +21,6 @@ MECHANISMS: dict[str, Callable[[], Model]] = {
     "chain of 10 spherical": lambda: mechanisms.serial_chain(10, "spherical"),
     "star of 12": lambda: mechanisms.star(12),
 }
-
-Say = Callable[[str], None]
 
 
 def chain(n: int) -> Model:
@@ -50,12 +49,12 @@ def growth(make: Callable[[int], Model], sizes: Sequence[int], say: Say) -> dict
     return {"sizes": list(sizes), "dof": dof, "totals": totals}
 
 
-def power(found: dict[str, Any], method: str) -> float:
+def power(counts: dict[str, Any], method: str) -> float:
     """The exponent of the growth over the size, at the end."""
-    (*_, few, many), (*_, less, more) = found["sizes"], found["totals"][method]
+    (*_, few, many), (*_, less, more) = counts["sizes"], counts["totals"][method]
     return log(more / less) / log(many / few)
 
 
-def cheaper_from(found: dict[str, Any], method: str) -> float | None:
+def cheaper_from(counts: dict[str, Any], method: str) -> float | None:
     """The degrees of freedom from which on a method costs less than unit vectors."""
-    return crossover(found["dof"], found["totals"]["unit_vector"], found["totals"][method])
+    return crossover(counts["dof"], counts["totals"]["unit_vector"], counts["totals"][method])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
 
 from linkwork import mechanisms
 from linkwork_lab.reproduce.clock import Effort
-from linkwork_lab.reproduce.parts import Parts, counted, measured
+from linkwork_lab.reproduce.parts import Parts, Say, counted, measured
 from linkwork_lab.reproduce.virtual_work import counts, rounding, swing, times
 
 FULL, QUICK = Effort(sweeps=3, rounds=40, seconds=0.002), Effort(sweeps=1, rounds=3, seconds=0.0005)
@@ -31,7 +31,7 @@ class Settings:
     states: int = 3
     sizes: tuple[int, ...] = (3, 10, 30, 100, 300, 1000)
     branches: tuple[int, ...] = (3, 10, 30, 100)
-    dense_up_to: int = 101
+    dense_up_to: int = 100
     ratios: tuple[float, ...] = tuple(10.0**k for k in range(7))
 
     @staticmethod
@@ -44,7 +44,7 @@ class Settings:
         )  # fmt: skip
 
 
-def parts(quick: bool, say: Callable[[str], None]) -> tuple[Settings, Parts]:
+def parts(quick: bool, say: Say) -> tuple[Settings, Parts]:
     """The parts that ``linkwork reproduce virtual-work`` measures."""
     s = Settings.quick() if quick else Settings()
     return s, {
@@ -63,7 +63,7 @@ def parts(quick: bool, say: Callable[[str], None]) -> tuple[Settings, Parts]:
             for name, case in rounding.over_size().items()
         },
         **{
-            f"rounding/over_ratio/{name}": measured(rounding.errors, case, s.ratios, s.states, s.dense_up_to, say)
+            f"rounding/over_ratio/{name}": measured(rounding.errors, case, s.ratios, s.states, math.inf, say)
             for name, case in rounding.over_ratio().items()
         },
     }

@@ -38,12 +38,12 @@ def _label(method: str) -> str:
     return str(STYLES[method]["label"])
 
 
-def _over_dof(corner: str, found: dict[str, Any], what: str = "dof") -> str:
+def _over_dof(corner: str, times: dict[str, Any], what: str = "dof") -> str:
     def cell(seconds: float | None) -> str | None:
         return None if seconds is None else f"{seconds * 1e6:.3g}" if seconds < 1e-3 else f"{seconds * 1e6:,.0f}"
 
-    rows = [[_label(method), *map(cell, line)] for method, line in found["seconds"].items()]
-    return table([corner, *(f"{x:,}" for x in found[what])], rows)
+    rows = [[_label(method), *map(cell, line)] for method, line in times["seconds"].items()]
+    return table([corner, *(f"{x:,}" for x in times[what])], rows)
 
 
 def _operations(by_kind: dict[str, Any]) -> str:
@@ -63,8 +63,8 @@ def _errors(cases: dict[str, Any], at: int) -> str:
         cells = []
         for method in methods:
             pairs = zip(case["values"], case["errors"].get(method, ()), strict=False)
-            asked = [(value, error) for value, error in pairs if error is not None]
-            value, error = asked[at] if asked else (None, None)
+            points = [(value, error) for value, error in pairs if error is not None]
+            value, error = points[at] if points else (None, None)
             where = "" if value in (None, case["values"][at]) else f" at {value:g}"
             cells.append(None if error is None else f"{error:.0e}{where}")
         rows.append([f"{case['label']}; {case['axis']} {case['values'][at]:g}", *cells])
@@ -150,8 +150,8 @@ def _from(at: float | None, paper: float) -> str:
 
 
 def _sooner(by_time: float | None, by_operations: float | None, last: int) -> str:
-    told = [f"not up to {last} DoF" if at is None else f"above {at:.1f} DoF" for at in (by_time, by_operations)]
-    return f"{told[0]} by time, {told[1]} by operations as written"
+    texts = [f"not up to {last} DoF" if at is None else f"above {at:.1f} DoF" for at in (by_time, by_operations)]
+    return f"{texts[0]} by time, {texts[1]} by operations as written"
 
 
 def _bend(x: list[float], y: list[float]) -> float:

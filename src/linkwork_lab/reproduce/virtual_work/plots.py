@@ -43,8 +43,8 @@ def _swing(data: dict[str, Any], title: str, azimuth: float, elevation: float) -
     """A panel for each snapshot, with the paths of the tips up to it."""
     times, columns = data["times"], 5
     rows = math.ceil(len(times) / columns)
-    ways = _seen(np.array(data["tips"]), azimuth, elevation)  # (steps, tips, 2)
-    places = [_seen(np.array(points), azimuth, elevation) for points in data["points"]]
+    ways = _projected(np.array(data["tips"]), azimuth, elevation)  # (steps, tips, 2)
+    places = [_projected(np.array(points), azimuth, elevation) for points in data["points"]]
     everything = np.concatenate([ways.reshape(-1, 2), *(place.reshape(-1, 2) for place in places)])
     low, high = everything.min(axis=0) - 0.2, everything.max(axis=0) + 0.2
     width, height = high - low
@@ -73,7 +73,7 @@ def _swing(data: dict[str, Any], title: str, azimuth: float, elevation: float) -
     return picture
 
 
-def _seen(points: NDArray[np.float64], azimuth: float, elevation: float) -> NDArray[np.float64]:
+def _projected(points: NDArray[np.float64], azimuth: float, elevation: float) -> NDArray[np.float64]:
     """Points in the image plane, by parallel projection; from the -y axis if both angles (degrees) are zero."""
     a, e = math.radians(azimuth), math.radians(elevation)
     right = np.array([math.cos(a), math.sin(a), 0.0])
@@ -171,17 +171,17 @@ def _errors(cases: dict[str, Any], columns: int) -> Any:
     """A panel for each case; the legend in an unused place, or below."""
     picture = figure(3.6 * columns + 0.6, 6.8)
     panels = picture.subplots(2, columns, sharey=True).ravel()
-    shown: dict[str, Any] = {}
+    handles: dict[str, Any] = {}
     for axes, case in zip(panels, cases.values(), strict=False):
         lines(STYLES, axes, case["values"], case["errors"], 1.0, log="xy")
         axes.set(xlabel=case["axis"])
         axes.set_title(case["label"], fontsize=10)
-        shown |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+        handles |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     for axes in panels[::columns]:
         axes.set_ylabel("relative error of q̈")
     if len(cases) < len(panels):
         panels[-1].set_axis_off()
-        panels[-1].legend(shown.values(), shown, loc="center", fontsize=9)
+        panels[-1].legend(handles.values(), handles, loc="center", fontsize=9)
     else:
-        picture.legend(shown.values(), shown, loc="outside lower center", ncols=3, fontsize=9)
+        picture.legend(handles.values(), handles, loc="outside lower center", ncols=3, fontsize=9)
     return picture

@@ -11,7 +11,8 @@ from linkwork import Model, mechanisms
 from linkwork.algorithms import ALGORITHMS, FORWARD_DYNAMICS, STUDIES
 from linkwork.inside import parts_of
 from linkwork_lab.reproduce import rounding
-from linkwork_lab.reproduce.rounding import FEW, HINGES, Case, Method, Say, compiled, interpreted, lighter
+from linkwork_lab.reproduce.parts import Say
+from linkwork_lab.reproduce.rounding import HINGES, Case, Method, by_form, lighter
 
 LINEAR = ("articulated_body", "virtual_work")
 """The methods for mechanisms of any length; the others are run with only a few hundred links."""
@@ -57,21 +58,18 @@ def over_ratio() -> dict[str, Case]:
     }
 
 
-def errors(case: Case, values: Sequence[float], states: int, dense_up_to: int, say: Say) -> dict[str, Any]:
-    """The worst error of each method at each size or ratio; beyond ``dense_up_to`` bodies, of linear ones only."""
-    return rounding.errors(case, values, lambda model: _methods(model, dense_up_to), states, say)
+def errors(case: Case, values: Sequence[float], states: int, dense_up_to: float, say: Say) -> dict[str, Any]:
+    """The worst error of each method at each size or ratio; beyond ``dense_up_to``, of linear ones only."""
+    return rounding.errors(case, values, lambda model, size: _methods(model, size <= dense_up_to), states, say)
 
 
-def _method(name: str, model: Model) -> Method:
-    """A method by the interpreter or by machine code, whichever is faster including compilation."""
-    short = name in STUDIES or len(model.bodies) <= FEW
-    return (interpreted if short else compiled)(ALGORITHMS[name], model)
-
-
-def _methods(model: Model, dense_up_to: int) -> dict[str, Method]:
+def _methods(model: Model, dense: bool) -> dict[str, Method]:
     """The methods that are run on a mechanism; without splitting the cost is the cube of the joints on a link."""
     parents = [body.parent for body in model.bodies]
-    whole = len(parts_of(parents)) == len(parents)
-    left = {"virtual_work_split": whole, "virtual_work_unsplit": int(np.bincount(parents)[1:].max(initial=0)) > MANY}
-    names = LINEAR if len(model.bodies) > dense_up_to else (*FORWARD_DYNAMICS, *STUDIES)
-    return {name: _method(name, model) for name in names if not left.get(name)}
+    omitted = set() if dense else {*FORWARD_DYNAMICS, *STUDIES}.difference(LINEAR)
+    if len(parts_of(parents)) == len(parents):
+        omitted.add("virtual_work_split")
+    if np.bincount(parents)[1:].max(initial=0) > MANY:
+        omitted.add("virtual_work_unsplit")
+    names = (name for name in (*FORWARD_DYNAMICS, *STUDIES) if name not in omitted)
+    return {name: by_form(ALGORITHMS[name], model) for name in names}

@@ -13,13 +13,12 @@ from typing import Any
 from linkwork import Model, mechanisms
 from linkwork.algorithms import ALGORITHMS, STUDIES
 from linkwork_lab.reproduce.clock import Effort, Runner, crossover, race, sweep
+from linkwork_lab.reproduce.parts import Say
 
 METHODS = {name: ALGORITHMS[name] for name in ("virtual_work", "unit_vector", "articulated_body")}
 ROLLED = {name: Runner(entry, "rolled") for name, entry in METHODS.items()}
 STUDIED = ROLLED | {name: Runner(ALGORITHMS[name], "rolled") for name in STUDIES}
 SPECIALISED = {name: Runner(entry, "specialised") for name, entry in METHODS.items()}
-
-Say = Callable[[str], None]
 
 
 def serial_chains(joints: Sequence[int], effort: Effort, say: Say) -> dict[str, Any]:
@@ -42,8 +41,8 @@ def long_chains(joints: Sequence[int], unit_vector_up_to: int, effort: Effort, s
     """Chains of thousands of spherical joints."""
 
     def runners(model: Model) -> dict[str, Runner]:
-        left = () if len(model.bodies) <= unit_vector_up_to else ("unit_vector",)
-        return {name: runner for name, runner in ROLLED.items() if name not in left}
+        omitted = () if len(model.bodies) <= unit_vector_up_to else ("unit_vector",)
+        return {name: runner for name, runner in ROLLED.items() if name not in omitted}
 
     return _timed([mechanisms.serial_chain(n, "spherical") for n in joints], runners, effort, say)
 

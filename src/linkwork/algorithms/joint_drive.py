@@ -1,9 +1,9 @@
-"""A time step: drive, springs and drag of the joints, and semi-implicit Euler on the manifold, O(n).
+"""The forces of a time step: drive, springs and drag of the joints, O(n).
 
     drive     u = τ + kp (q* ⊖ q) + kd (v* - v),   clamped to ± effort
     springs   s = stiffness (springref ⊖ q)
     drag      d = damping + friction / max(|v|, 0.001),   the force -d v⁺
-    motion    (M + dt diag d) a = u + s - d v - bias,   v⁺ = v + dt a,   q⁺ = q ⊕ dt v⁺
+    motion    (M + dt diag d) a = u + s - d v - bias,   v⁺ = v + dt a
 
 The drive is held constant by the motors for the whole step; springs are evaluated at its beginning. The drag is
 implicit, with the velocity at the step's end, so that it never adds energy, however large it is; it is added to the
@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from linkwork.algorithms.articulated_body import articulated_motion
-from linkwork.algorithms.tree import Body, BodyForces, JointField, JointValues, Tree
+from linkwork.algorithms.tree import Body, JointField, JointValues, Tree
 from linkwork.joints import Joint
 from linkwork.spatial import Coordinates, Scalar, absolute, where_less
 
@@ -26,34 +25,12 @@ SLOW = 1e-3
 """The speed (rad/s or m/s) below which smoothed Coulomb friction is proportional to the speed."""
 
 
-def step(
-    tree: Tree,
-    q: JointValues,
-    v: JointValues,
-    dt: Scalar,
-    f_ext: BodyForces | None = None,
-    **parts: JointValues,
-) -> tuple[JointField, JointField]:
-    """q and v after dt. ``parts`` are any of the fields tau, q_target, kp, v_target, kd, effort, stiffness, springref,
-    damping and friction.
-    """
-    rate: JointField = tree.field()
-    moved: JointField = tree.field()
-
-    force, rotor = forces(tree, q, v, dt, **parts)
-    a = articulated_motion(tree, q, v, force, tree.unloaded() if f_ext is None else f_ext, rotor).qdd
-
-    for body in tree.outward():
-        rate[body] = [w + dt * change for w, change in zip(v[body], a[body], strict=True)]
-        moved[body] = body.joint.integrate(q[body], [dt * w for w in rate[body]])
-
-    return moved, rate
-
-
 def forces(
     tree: Tree, q: JointValues, v: JointValues, dt: Scalar, **parts: JointValues
 ) -> tuple[JointField, JointField]:
-    """Joint forces, and rotor inertias that make the drag implicit; empty where there is no drag."""
+    """Joint forces, and rotor inertias that make the drag implicit; empty where there is no drag. ``parts`` are any of
+    the fields tau, q_target, kp, v_target, kd, effort, stiffness, springref, damping and friction.
+    """
     force: JointField = tree.field()
     rotor: JointField = tree.field()
     for body in tree.outward():

@@ -1,0 +1,74 @@
+"""Names that C, C++ and JavaScript accept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from linkwork.errors import ArgumentError, shown
+
+KEYWORDS = frozenset(
+    """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl
+    concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default delete
+    do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable
+    namespace new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast
+    requires restrict return short signed sizeof static static_assert static_cast struct switch template this
+    thread_local throw true try typedef typeid typename typeof union unsigned using virtual void volatile wchar_t while
+    xor xor_eq None True False and as assert def del elif except finally from global is lambda nonlocal or pass raise
+    out np sys ctypes pathlib threading run self_test function var let await async yield import in instanceof with
+    main NULL sqrt memcpy arguments eval
+    """.split()
+)
+"""Words of these languages, and what the generated text itself uses."""
+_TAKEN = {
+    "workspace",
+    "states",
+    "steps",
+    "where",
+    "status",
+    "memory",
+    "shared",
+    "work",
+    "square",
+    "state",
+    "own",
+    "found",
+    "k",
+    "i",
+}
+_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_LONGEST = 60
+
+
+def function_name(name: object) -> str:
+    """A name for the exported function, which must be one in all these languages."""
+    if not isinstance(name, str) or not _PATTERN.fullmatch(name) or len(name) > _LONGEST or "__" in name:
+        raise ArgumentError(
+            f"name must be an identifier of C: a letter, then letters, digits and single underscores, at most "
+            f"{_LONGEST}; not {shown(name)}"
+        )
+    if name in KEYWORDS or name in _TAKEN or name.startswith("lw_"):
+        raise ArgumentError(f"name must not be {name!r}, which is a word of C, C++ or JavaScript, or of the export")
+    return name
+
+
+def default_name(*words: str) -> str:
+    """A name for the exported function, of words that may be no identifiers."""
+    found = "_".join(re.sub(r"[^A-Za-z0-9]+", "_", word).strip("_") for word in words if word).strip("_")
+    found = re.sub(r"__+", "_", found)[:_LONGEST].rstrip("_")
+    if not found or not found[0].isalpha():
+        found = f"function_{found}".rstrip("_")
+    return f"{found}_" if found in KEYWORDS or found in _TAKEN or found.startswith("lw_") else found
+
+
+def array_names(names: Iterable[str]) -> list[str]:
+    """Names for arrays, each different, as near to these as possible."""
+    found: list[str] = []
+    for number, name in enumerate(names):
+        plain = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") if name.isascii() else ""
+        own = plain if plain and plain[0].isalpha() and len(plain) <= _LONGEST else f"array{number}"
+        while own in KEYWORDS or own in _TAKEN or own in found or own.startswith("lw_"):
+            own = f"the_{own}" if own.startswith("lw_") else f"{own}_"
+        found.append(own)
+    return found
