@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SMALLER = {
     "contact": ("STEP, STEPS = 1e-3, 1500", "STEP, STEPS = 1e-3, 300"),
-    "falling_chain": ("LINKS, LENGTH, MASS = 100, 2.0, 2.0", "LINKS, LENGTH, MASS = 60, 1.2, 1.2"),
+    "falling_chain": ("LINKS, LENGTH, MASS = 100, 2.0, 2.0", "LINKS, LENGTH, MASS = 52, 1.04, 1.04"),
+    "identify_panda": ("SAMPLES, NOISE, PULL = 400", "SAMPLES, NOISE, PULL = 120"),
     "lqr": (
         "    model = builder.build()\n    return model, balanced",
         "    arms = [f'joint_{side}_{part}' for side in ('left', 'right') for part in ('shoulder', 'arm')]\n"
