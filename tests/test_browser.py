@@ -248,3 +248,42 @@ def test_the_live_view_shows_hostile_names_as_text(browser: Any, monkeypatch: py
         untouched(page, view.url)
         page.page.evaluate("fetch('/none').then(answer => answer.text())")  # uses a connection that a server waits for
     assert read == []
+
+
+def test_an_exported_robot_is_dragged_and_falls(browser: Any, tmp_path: Path) -> None:
+    """The page of an exported step, whose WebAssembly moves the mechanism: by itself, by a slider, by the mouse."""
+    model = lw.mechanisms.double_pendulum()
+    lw.export("step", tmp_path, "wasm", model=model, dt=0.001, name="swing")
+    browser.set_offline(True)
+    try:
+        url = (tmp_path / "swing.html").as_uri()
+        page = Page(browser, url)
+        ask = page.page.evaluate
+        page.until(lambda: ask("!!window.linkwork && linkwork.drawn > 0"))
+        page.page.locator("#joints input").first.fill("1.2")  # a slider places a joint
+        assert ask("Array.from(linkwork.step.arrays.q)") == [1.2, 0.0]
+        page.until(lambda: not ask("linkwork.stale"))
+        held = page.picture(x=0, y=30, width=220, height=230)
+        page.page.keyboard.press("Tab")
+        page.page.mouse.click(5, 100)
+        page.page.keyboard.press(" ")
+        page.until(lambda: ask("linkwork.steps > 200"))
+        page.page.keyboard.press(" ")
+        page.until(lambda: ask("!linkwork.playing && !linkwork.stale"))
+        steps, q = ask("[linkwork.steps, Array.from(linkwork.step.arrays.q)]")
+        rolled = lw.rollout(model, [1.2, 0.0], [0.0, 0.0], np.zeros(2), dt=0.001, steps=steps, f_ext=np.zeros((2, 6)))
+        assert np.allclose(q, rolled.q[-1], rtol=0.0, atol=1e-9)  # what falls in the browser is what falls here
+        assert (abs(held - page.picture(x=0, y=30, width=220, height=230)).max(axis=-1) > 40).sum() > 50
+        page.page.evaluate("linkwork.again()")
+        seen = "(() => { for (let y = 40; y < 250; y += 3) for (let x = 20; x < 220; x += 3) "
+        seen += "if (linkwork.picture.seen(linkwork.camera, x, y) > 0) return [x, y]; return null; })()"
+        x, y = page.until(lambda: ask(seen))
+        page.page.mouse.move(x, y)
+        page.page.mouse.down()
+        page.page.mouse.move(x - 60, y)
+        page.until(lambda: ask("linkwork.time > 0.3"))
+        assert ask("linkwork.pull.body") >= 1 and abs(ask("linkwork.step.arrays.v[0]")) > 1e-3
+        page.page.mouse.up()
+        assert ask("linkwork.pull") is None and not page.errors and page.asked == [url]
+    finally:
+        browser.set_offline(False)

@@ -329,3 +329,12 @@ def test_what_cannot_be_shown_is_said(
     monkeypatch.setitem(sys.modules, "viser", None)
     with pytest.raises(lw.MissingExtraError, match=r"linkwork\[viewer\]"):
         lw.show(ARM)
+
+
+def test_the_last_event_is_said(shown: Any) -> None:
+    fall = lw.mechanisms.double_pendulum()
+    hold = lw.Event(0.25, attach=lw.PointOnPlane(fall.frame_names[-1]), name="held")
+    view = shown(lw.rollout(fall, [0.3, 0.3], [0.0, 0.0], dt=0.01, steps=100, events=hold).trajectory())
+    for time, words in ((0.1, ""), (0.3, "0.25 s: held"), (0.2, "")):
+        view._at(time)
+        assert control(view, "event").value == words

@@ -228,11 +228,12 @@ class CText:
         arrays = {"argument0": "q", "result0": "workspace", "result1": f"workspace + {n}"}
         arrays |= {"shared": f"workspace + {2 * n}", "memory": f"workspace + {2 * n + source.shared}"}
         given = ", ".join(arrays[array] for array in source.entry.parameters)
+        unused = "" if "argument0" in source.entry.parameters else "\n    (void)q;"
         return [f"""\
 /* The status of the first joint from the tips that moves no inertia, or the given one if each moves some. */
 static int {name}_singular(const double *restrict q, double *restrict workspace, int status)
 {{
-    int found = status;
+    int found = status;{unused}
     {source.entry.name}({given});
     for (ptrdiff_t k = 0; k < {n}; ++k) {{
         if (!(workspace[k] > 1e-14 * workspace[{n} + k]) && lw_finite(workspace[{n} + k])) {{

@@ -15,8 +15,9 @@ KEYWORDS = frozenset(
     namespace new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast
     requires restrict return short signed sizeof static static_assert static_cast struct switch template this
     thread_local throw true try typedef typeid typename typeof union unsigned using virtual void volatile wchar_t while
-    xor xor_eq None True False and as assert def del elif except finally from global is lambda nonlocal not or pass raise
-    out np sys ctypes pathlib threading run self_test function var let await async yield import in instanceof with main NULL sqrt memcpy arguments eval
+    xor xor_eq None True False and as assert def del elif except finally from global is lambda nonlocal or pass raise
+    out np sys ctypes pathlib threading run self_test function var let await async yield import in instanceof with
+    main NULL sqrt memcpy arguments eval
     """.split()
 )
 """Words of these languages, and what the generated text itself uses."""

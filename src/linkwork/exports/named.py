@@ -13,7 +13,10 @@ from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.compiling import compile as compiled
 from linkwork.compiled.results import names_of
+from linkwork.compiled.tracing import trace
 from linkwork.dynamics.arguments import as_frames
+from linkwork.engine.ir.passes import needed
+from linkwork.engine.mode import form
 from linkwork.engine.plans.costs import within
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, UnknownNameError
@@ -156,18 +159,14 @@ def named_unit(name: str, model: Model, function: str, options: Mapping[str, Any
 
 
 def traced(function: str, text: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]]) -> CompiledFunction:
-    """A text as a compiled function: with loops over bodies if it would be too long without."""
-    from inspect import Parameter, Signature
-
-    text.__name__ = function
-    text.__signature__ = Signature([Parameter(key, Parameter.KEYWORD_ONLY) for key in shapes])  # type: ignore[attr-defined]
-    made = compiled(text, **shapes)
-    if within("traced", len(made.program.root.order)):
-        return made
-    from linkwork.engine.mode import form
-
-    with form("looped"):
-        return compiled(text, **shapes)
+    """A text as a compiled function: with loops over bodies if it would be too long without. It is linkwork's own, so
+    that one trace is enough.
+    """
+    program, structure, results = trace(function, text, shapes, warns=False)
+    if not within("traced", needed(program)):
+        with form("looped"):
+            program, structure, results = trace(function, text, shapes, warns=False)
+    return CompiledFunction(function, shapes, lambda: program, structure, results, function=text)
 
 
 def _argument(model: Model, key: str, options: Mapping[str, Any]) -> Part:

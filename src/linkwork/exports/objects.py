@@ -41,7 +41,7 @@ def code_of(unit: Unit, provenance: str, target: Machine, short: bool = False) -
     """The object code of a unit for a machine; ``short`` code has one kernel for one state and for many."""
     functions = Functions(
         routine_of(unit.plan), unit.name, target.bits, target.lanes, unit.over_time,
-        None if unit.pivots is None else routine_of(unit.pivots.straight()),  # type: ignore[arg-type]
+        None if unit.pivots is None else routine_of(unit.pivots.straight()),
         short,
     )  # fmt: skip
     text = CText(unit, provenance, functions.workspace)
@@ -50,7 +50,9 @@ def code_of(unit: Unit, provenance: str, target: Machine, short: bool = False) -
     return Code(image, functions, target, text)
 
 
-def object_files(unit: Unit, provenance: str, triple: str | None = None, cpu: str | None = None) -> dict[str, str | bytes]:
+def object_files(
+    unit: Unit, provenance: str, triple: str | None = None, cpu: str | None = None
+) -> dict[str, str | bytes]:
     """The files of the target "object"."""
     code = code_of(unit, provenance, machine(triple, cpu))
     file = f"{unit.name}.{'obj' if 'windows' in code.machine.triple else 'o'}"
@@ -58,11 +60,14 @@ def object_files(unit: Unit, provenance: str, triple: str | None = None, cpu: st
     return {file: code.image, **_beside(unit, code, provenance, file, build)}
 
 
-def shared_files(unit: Unit, provenance: str, triple: str | None = None, cpu: str | None = None) -> dict[str, str | bytes]:
+def shared_files(
+    unit: Unit, provenance: str, triple: str | None = None, cpu: str | None = None
+) -> dict[str, str | bytes]:
     """The files of the target "shared"."""
     code = code_of(unit, provenance, machine(triple, cpu))
     file = f"lib{unit.name}.so"
-    build = f"```sh\ncc -I. {unit.name}_test.c -L. -l{unit.name} -Wl,-rpath,. -o {unit.name}_test && ./{unit.name}_test\n```"
+    link = f"-L. -l{unit.name} -Wl,-rpath,. -o {unit.name}_test"
+    build = f"```sh\ncc -I. {unit.name}_test.c {link} && ./{unit.name}_test\n```"
     return {file: linked(code, file), **_beside(unit, code, provenance, file, build)}
 
 

@@ -13,7 +13,7 @@ from linkwork.dynamics.kinematics import neutral
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError
 from linkwork.exports.identifiers import array_names
-from linkwork.exports.named import samples_in, traced
+from linkwork.exports.named import named_unit, samples_in, traced
 from linkwork.exports.unit import Part, Unit
 from linkwork.model.model import Model
 from linkwork.simulation.rollouts.request import request_of
@@ -79,7 +79,13 @@ def step_unit(name: str, model: Model, options: Mapping[str, Any]) -> Unit:
     ]  # fmt: skip
     made = traced("step", text, shapes)
     notes = [f"A step lasts {dt!r} s."]
-    return Unit(name, made, parts, results, f"One time step of '{model.name}'.", model, 3, None, notes)
+
+    def shown() -> tuple[Unit, Unit]:
+        own = step_unit("page_step", model, {**options, "inputs": ["tau", "f_ext"]})
+        return own, named_unit("page_placements", model, "forward_kinematics", {"frames": list(model.body_names)})
+
+    about = f"One time step of '{model.name}'."
+    return Unit(name, made, parts, results, about, model, 3, None, notes, (dt, shown))
 
 
 def _inputs(given: Any, driven: bool) -> list[str]:

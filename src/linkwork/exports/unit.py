@@ -71,6 +71,8 @@ class Unit:
         over_time: the number of its first arguments that are the state which its results advance; 0 for no step.
         pivots: a function of q, the inertia that each joint moves in it, by which a singular joint is named.
         notes: more for who reads the exported text.
+        page: of a step, its length (s), and what makes the units of a page: a step that takes joint forces and wrenches
+            on bodies, and the placements of all bodies.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Unit:
     over_time: int = 0
     pivots: CompiledFunction | None = None
     notes: Sequence[str] = field(default_factory=list)
+    page: tuple[float, Callable[[], tuple[Unit, Unit]]] | None = None
 
     @property
     def plan(self) -> StraightLine:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 from linkwork.engine.code import jit
@@ -28,7 +31,16 @@ class Machine(NamedTuple):
 
 
 _FOUR = ("haswell", "broadwell", "skylake", "alderlake", "znver1", "znver2", "znver3", "x86-64-v3", "core-avx2")
-_EIGHT = ("skylake-avx512", "cascadelake", "icelake", "sapphirerapids", "emeraldrapids", "znver4", "znver5", "x86-64-v4")
+_EIGHT = (
+    "skylake-avx512",
+    "cascadelake",
+    "icelake",
+    "sapphirerapids",
+    "emeraldrapids",
+    "znver4",
+    "znver5",
+    "x86-64-v4",
+)
 _SYSTEMS = ("linux", "none", "windows", "freebsd", "netbsd", "openbsd", "elf")
 _SHORT = {
     "x86_64": "x86_64-unknown-linux-gnu",
@@ -59,6 +71,8 @@ def machine(triple: str | None, cpu: str | None) -> Machine:
     if triple is None and cpu is None:
         return Machine(here, *jit.host(), jit.lanes(jit.host()))
     chosen = here if triple is None else _whole(triple)
+    if cpu is not None:
+        _check_cpu(chosen, cpu)
     architecture = chosen.partition("-")[0]
     if architecture in ("x86_64", "amd64"):
         own = cpu or "x86-64"
@@ -66,6 +80,26 @@ def machine(triple: str | None, cpu: str | None) -> Machine:
         return Machine(chosen, own, "", lanes)
     usual, features, lanes = _OTHERS.get(architecture, ("generic", "", 1))
     return Machine(chosen, cpu or usual, features, lanes)
+
+
+_ASK = """
+import sys
+import llvmlite.binding as llvm
+llvm.initialize_all_targets()
+llvm.initialize_all_asmprinters()
+try:
+    llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu=sys.argv[2])
+except RuntimeError:
+    pass  # of the triple, which is refused later
+"""
+
+
+@cache
+def _check_cpu(triple: str, cpu: str) -> None:
+    """Refuse a CPU that LLVM does not know: it says so on the standard error of its process alone."""
+    done = subprocess.run([sys.executable, "-c", _ASK, triple, cpu], capture_output=True, text=True, check=False)
+    if "not a recognized processor" in done.stderr:
+        raise ArgumentError(f"LLVM has no CPU {shown(cpu)} for triple {triple!r}; 'generic' is a plain one")
 
 
 def _whole(triple: str) -> str:

@@ -7,7 +7,7 @@ while all programs run, and the number of a problem that was not solved.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from linkwork.engine.ir.address import Address
@@ -117,8 +117,9 @@ class Writer:
 
     def call(self, body: Body, arrays: Mapping[str, str]) -> None:
         """A call of this from another function, given all arrays that it may take."""
-        given = ", ".join(arrays[array] for array in self.parameters)
-        body.line(f"{self.name}({given});")
+        given = [arrays[array] for array in self.parameters]
+        body.uses.update(each.split()[0] for each in given)
+        body.line(f"{self.name}({', '.join(given)});")
 
     def block(self, body: Body, block: Block) -> None:
         pieces = self.pieces.cut.get(id(block))
@@ -139,14 +140,10 @@ class Writer:
         self.own += count
         return self.own - count
 
-    def inside(self, body: Body, size: int) -> str:
+    def inside(self, size: int) -> str:
         """The memory of a function that is called, which needs so much."""
         self.inner = max(self.inner, size)
-        return self.at(body, "memory", _INNER)
-
-    def at(self, body: Body, array: str, place: object) -> str:
-        body.uses.add(array)
-        return f"{array} + {place}"
+        return f"memory + {_INNER}"
 
     def number(self, body: Body, place: object, array: str = "memory") -> str:
         """A number in memory."""
@@ -155,13 +152,17 @@ class Writer:
 
     def put(self, body: Body, place: int, values: Sequence[Operand]) -> None:
         """Store values side by side."""
-        there = self._lies_at(values)
-        if there is not None and len(values) > 1:
-            body.uses.update(("memory", there[0]))
-            self.copy(body, len(values), f"memory[{place} + k]", f"{there[0]}[{there[1]} + k]")
-            return
-        for k, x in enumerate(values):
-            body.line(f"{self.number(body, place + k)} = {self.value(body, x)};")
+        k, places = 0, [self._place_of(x) for x in values]
+        while k < len(values):
+            run = _run_of(places[k:])
+            if run < _COPIED:
+                body.line(f"{self.number(body, place + k)} = {self.value(body, values[k])};")
+                k += 1
+                continue
+            array, start = places[k] or ("", 0)
+            body.uses.update(("memory", array))
+            self.copy(body, run, f"memory[{place + k} + k]", f"{array}[{start} + k]")
+            k += run
 
     def copy(self, body: Body, count: int, target: str, source: str) -> None:
         body.line(f"for ({self.language.integer} k = 0; k < {count}; ++k) {{")
@@ -171,10 +172,7 @@ class Writer:
     def _lies_at(self, values: Sequence[Operand]) -> tuple[str, int] | None:
         """The array and the place where values lie side by side already."""
         places = [self._place_of(x) for x in values]
-        if not places or places[0] is None:
-            return None
-        array, start = places[0]
-        return (array, start) if places == [(array, start + k) for k in range(len(places))] else None
+        return places[0] if places and _run_of(places) == len(places) else None
 
     def _place_of(self, x: Operand) -> tuple[str, int] | None:
         """The array and the place where a value lies: an argument's, or that of the results of other code."""
@@ -191,12 +189,12 @@ class Writer:
         """Where values lie that a program inside is given; they are stored once."""
         there = self._lies_at(values)
         if there is not None:
-            return self.at(body, *there)
+            return f"{there[0]} + {there[1]}"
         key = tuple(values)
         if key not in self.givens:
             self.givens[key] = self.region(len(values))
             self.put(body, self.givens[key], values)
-        return self.at(body, "memory", self.givens[key])
+        return f"memory + {self.givens[key]}"
 
     # Values
 
@@ -411,12 +409,13 @@ class Writer:
         """A call of code with loops."""
         writer, loops = self.source.loops(what)
         count = sum(loops.results)
-        given = self.given_at(body, operands)
+        edges = [*accumulate(loops.arguments, initial=0)]
+        given = [self.given_at(body, operands[first:last]) for first, last in pairwise(edges)]
         made = self.regions[n] = self.region(count)
         if loops.zeroed:
             self.copy(body, count, f"memory[{made} + k]", "0.0")
-        inner = self.inside(body, loops.work + loops.square + writer.memory)
-        arrays = {f"argument{k}": f"{given} + {place}" for k, place in enumerate(_starts(0, loops.arguments))}
+        inner = self.inside(loops.work + loops.square + writer.memory)
+        arrays = {f"argument{k}": place for k, place in enumerate(given)}
         arrays |= {f"result{k}": f"memory + {place}" for k, place in enumerate(_starts(made, loops.results))}
         arrays |= {"work": inner, "square": f"{inner} + {loops.work}"}
         arrays |= {"memory": f"{inner} + {loops.work + loops.square}"}
@@ -475,7 +474,6 @@ class Writer:
         """Call the function of a program inside this one, with arrays in memory and others."""
         arrays = {array: f"memory + {place}" for array, place in places.items()}
         arrays |= {"memory": f"memory + {_INNER}", "shared": "shared", **others}
-        body.uses.update(arrays[array].split()[0] for array in writer.parameters)
         self.inner = max(self.inner, writer.memory)
         writer.call(body, arrays)
 
@@ -547,6 +545,15 @@ def _order(array: str) -> tuple[int, int]:
         if array.startswith(kind):
             return k, int(array.removeprefix(kind) or 0)
     return 3, _LAST.index(array)
+
+
+def _run_of(places: Sequence[tuple[str, int] | None]) -> int:
+    """How many places follow one another, from the first on."""
+    if places[0] is None:
+        return 0
+    array, start = places[0]
+    expected = enumerate(places)
+    return next((k for k, place in expected if place != (array, start + k)), len(places))
 
 
 def _starts(first: int, sizes: Sequence[int]) -> list[int]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-
 from linkwork.engine.emit.call_frame import Called, Interface, listed
 from linkwork.engine.emit.kernel import Kernel
 from linkwork.engine.emit.packing import pack, unpack
@@ -75,7 +74,9 @@ class LlvmRoutine:
         """What ``calling.call`` reads: of the code, its data and its ints, in words of 64 bits."""
         symbols = [f"@{self.symbol}.loops{k}{part}" for k in range(count) for part in ("", ".data", ".ints")]
         kind = "ptr" if self.bits == 64 else "{ ptr, i32 }"
-        words = [f"ptr {symbol}" if self.bits == 64 else f"{{ ptr, i32 }} {{ ptr {symbol}, i32 0 }}" for symbol in symbols]
+        words = [
+            f"ptr {symbol}" if self.bits == 64 else f"{{ ptr, i32 }} {{ ptr {symbol}, i32 0 }}" for symbol in symbols
+        ]
         return f"@{self.symbol}.addresses = internal constant [{3 * count} x {kind}] [{', '.join(words)}], align 8\n"
 
 
@@ -237,7 +238,9 @@ class Functions:
     def _each(self, w: Writer, count: str) -> None:
         """Every state by itself: returns the first status, and stores where it is."""
         with w.loop(0, count) as state:
-            rows = [w.at(array, w.mul(state.counter, size)) for array, size in zip(self.arrays, self.sizes, strict=True)]
+            rows = [
+                w.at(array, w.mul(state.counter, size)) for array, size in zip(self.arrays, self.sizes, strict=True)
+            ]
             arrays = listed(("ptr", each) for each in (*rows, "%workspace"))
             own = w.let(f"call i32 @{self.name}({arrays})")
             before = w.load("%status", "i32", 4)
@@ -285,7 +288,6 @@ class Functions:
         head = self._head(f"{self.name}_batch", f"{self.size} %states, ", ", ptr %where")
         parts = [kernel, pack(lanes), unpack(lanes), w.function(head)]
         return "\n".join([self._declared, *parts, declarations({1, lanes, *self.one.widths})] if alone else parts)
-
 
     # Steps
 
@@ -361,5 +363,3 @@ def _string(symbol: str, text: str) -> str:
     data = text.encode("ascii", "backslashreplace") + b"\0"
     plain = "".join(chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\{c:02X}" for c in data)
     return f'{symbol} = internal constant [{len(data)} x i8] c"{plain}"'
-
-

@@ -24,7 +24,7 @@ from linkwork.viewer.browser.clock import Clock
 from linkwork.viewer.browser.pulling import Pull
 from linkwork.viewer.browser.server import LOOPBACK, stop
 from linkwork.viewer.forces import FORCES, Forces, newton_length
-from linkwork.viewer.motions import Motion
+from linkwork.viewer.motions import Motion, last_event
 from linkwork.viewer.skeleton import matrix
 
 _RATE = 30.0  # frames per second
@@ -61,6 +61,7 @@ class View:
         self._ending = False
         self._began = self._shown_at = 0.0
         self._boxes: dict[str, Any] = {}
+        self._event: Any = None
         for actor, motion in zip(actors, motions, strict=True):
             actor.wear(shapes)
             actor.move(motion.q)
@@ -81,6 +82,8 @@ class View:
                 self._time = gui.add_slider("t (s)", first, last, min(step, last - first), first)
                 self._speed = gui.add_dropdown("speed", _SPEEDS, initial_value="1")
                 steps = gui.add_button_group("step", ("back", "on"))
+                if any(motion.events for motion in self._motions):
+                    self._event = gui.add_text("event", "", disabled=True)
             self._playing.on_update(lambda event: self._go_on(event, self._playing.value))
             self._speed.on_update(lambda _: self._faster(float(self._speed.value)))
             self._time.on_update(lambda event: self._jump(event, self._time.value))
@@ -235,8 +238,17 @@ class View:
                 if motion.trajectory is not None:
                     actor.move(motion.at(np.array([time]))[0])
             self._forces(time)
+            self._say_events(time)
             if self._clock.playing:
                 self._time.value = round(float(time), 3)
+
+    def _say_events(self, time: float) -> None:
+        """Show the last event up to a time."""
+        if self._event is None:
+            return
+        words = last_event(self._motions, time)
+        if self._event.value != words:
+            self._event.value = words
 
     def _refresh(self) -> None:
         if self._live is None:
@@ -302,8 +314,8 @@ class View:
         assert self._live is not None
         self._shown_at = state.t
         actor, live, scale = self._actors[0], self._live, self._metres(self._actors[0])
-        arrays = {name: np.array(getattr(state, name))[None] for name in ARRAYS}
-        here = Trajectory(actor.model, **arrays, interrupted=False)
+        arrays: dict[str, Any] = {name: np.array(getattr(state, name))[None] for name in ARRAYS}
+        here = Trajectory(actor.model, **arrays)
         with self._lock, self._server.atomic():
             actor.move(state.q)
             for kind in live.kinds:

@@ -298,6 +298,12 @@ class Picture {
 
   // The name of what is seen at a place of the page, or null.
   named(camera, x, y) {
+    const part = this.seen(camera, x, y);
+    return part < 0 ? null : this.scene.moving[part].name;
+  }
+
+  // Which part that is; -1 for none.
+  seen(camera, x, y) {
     const gl = this.gl, ratio = this.fit(), { width, height } = this.canvas;
     if (!this.names || this.names.width !== width || this.names.height !== height) this.names = this.offscreen(width, height);
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.names.frame);
@@ -313,7 +319,7 @@ class Picture {
     gl.disable(gl.SCISSOR_TEST);
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
     const part = pixel[0] + 256 * pixel[1] - 1;
-    return part >= 0 ? this.scene.moving[part].name : null;
+    return part;
   }
 
   offscreen(width, height) {

@@ -31,6 +31,7 @@ from linkwork.viewer.scene import AXES, TRAIL, below, squares
 
 _SCRIPTS = ("data.js", "camera.js", "draw.js", "player.js")
 _MOST_NUMBERS = 3e8
+_MOST_EVENTS = 1000
 _MOST_TRIANGLES = 120_000
 """Triangles of all mesh files of a model together; they take some 2 MB."""
 
@@ -58,7 +59,8 @@ def save_html(
 ) -> Path:
     """Write a motion as one page that plays in a browser: it needs no server, no network and no other file.
 
-    The page has a timeline with play, pause, single steps and speed. Dragging rotates the view, with shift it pans, the
+    The page has a timeline with play, pause, single steps and speed, on which events of the motion are marked; the last
+    one is said in words. Dragging rotates the view, with shift it pans, the
     wheel zooms; the name of the body under the mouse is shown. Ten seconds of a humanoid take some 100 kB.
 
     Args:
@@ -113,7 +115,7 @@ def save_html(
     apart = None if spacing is None else finite("spacing", spacing)
     heading = motions[0].model.name if title is None else text("title", title)
     long = None if metres_per_newton is None else positive("metres_per_newton", metres_per_newton)
-    page = _Page(motions, rate, switch("joints", joints), boxes, checked_shapes(shapes), checked_roots(roots))
+    page = Scene(motions, rate, switch("joints", joints), boxes, checked_shapes(shapes), checked_roots(roots))
     acting = forces_of(motions, [looks.skeleton for looks in page.looks], constraints, contacts, f_ext)
     drawn = {"contact forces", "external forces"}
     drawn |= {"reaction forces"} if switch("reactions", reactions) else set()
@@ -126,18 +128,19 @@ def save_html(
     return to
 
 
-class _Page:
+class Scene:
     """Collects motions: the poses of their bodies over time, and their appearance."""
 
     def __init__(
-        self, motions: list[Motion], rate: float, joints: bool, boxes: Boxes | None, shapes: str, roots: list[str]
-    ) -> None:
+        self, motions: list[Motion], rate: float, joints: bool, boxes: Boxes | None, shapes: str, roots: list[str],
+        most: int = _MOST_TRIANGLES,
+    ) -> None:  # fmt: skip
         self.motions, self.numbers, self._shapes = motions, Numbers(), shapes
         by_model: dict[int, Looks] = {}  # several motions of one model look the same
         for motion in motions:
             if id(motion.model) not in by_model:
                 sizes = sizes_of(motion.model, boxes)
-                by_model[id(motion.model)] = Looks(motion.model, sizes, joints, roots, _MOST_TRIANGLES)
+                by_model[id(motion.model)] = Looks(motion.model, sizes, joints, roots, most)
         self.looks = [by_model[id(motion.model)] for motion in motions]
         self._pieces = {id(looks): looks.pieces(shapes) for looks in by_model.values()}
         self.start = min(motion.span[0] for motion in motions)
@@ -165,7 +168,9 @@ class _Page:
         parts = {body: i for i, body in enumerate(dict.fromkeys(piece.body for piece in pieces))}
         for body in parts:
             pose = placements[:, body]
-            moving.append(({"name": looks.names[body] + which}, pose[:, :3, 3], quaternions(pose[:, :3, :3])))
+            moving.append(
+                ({"name": looks.names[body] + which, "body": body}, pose[:, :3, 3], quaternions(pose[:, :3, :3]))
+            )
         some = slice(None, None, max(1, len(q) // 40))
         for piece in pieces:
             meshes.append((parts[piece.body], {**self.numbers.mesh(piece.mesh), "colour": piece.mesh.colour}))
@@ -180,9 +185,8 @@ class _Page:
             tubes.append(
                 (len(moving), {"points": points.shape[1], "radius": chain.radius, "colour": rgba(chain.colour)})
             )
-            moving.append(
-                ({"name": f"{looks.names[chain.bodies[0]]} to {looks.names[chain.bodies[-1]]}"}, points, None)
-            )
+            name = f"{looks.names[chain.bodies[0]]} to {looks.names[chain.bodies[-1]]}"
+            moving.append(({"name": name, "bodies": chain.bodies, "tip": chain.tip.tolist()}, points, None))
             corners.append(points[some].reshape(-1, 3))
         for point in as_frames(motion.model, frames).points:
             pose = forward_kinematics(motion.model, q, [point])[:, 0]
@@ -223,6 +227,16 @@ class _Page:
             tubes.append((part, {**shape, "radius": 0.016 * length, "first": 1, "taper": True}))
             moving.append(({"name": kind}, points.reshape(len(points), -1, 3), None))
 
+    def _events(self) -> list[tuple[float, str]]:
+        """The events of all motions in order of time, and what the page says of each."""
+        several = len(self.motions) > 1
+        found = [
+            (one.t - self.start, f"{one.t:.3f} s: {one_line(one.name)}" + f" ({index + 1})" * several)
+            for index, motion in enumerate(self.motions)
+            for one in motion.events
+        ]
+        return sorted(found)[:_MOST_EVENTS]
+
     def scene(self, apart: float | None, view: tuple[float, float], ground: float | bool) -> dict[str, Any]:
         """The whole scene, as data for the page."""
         wide = max(float(np.ptp(corners[:, 1])) for corners in self._corners)
@@ -251,7 +265,7 @@ class _Page:
             "view": view, "centre": centre.tolist(), "size": size, "square": squares(size),
             "distance": _distance(points - centre, view, size),
             "ground": fitting if isinstance(ground, bool | np.bool_) else ground,
-            "moving": moving, "meshes": meshes, "tubes": tubes,
+            "moving": moving, "meshes": meshes, "tubes": tubes, "events": self._events(),
         }  # fmt: skip
 
 
@@ -263,14 +277,28 @@ def _distance(points: Array, view: tuple[float, float], size: float) -> float:
 
 
 def _written(title: str, scene: dict[str, Any], numbers: str) -> str:
-    """The page's text; names of the model are escaped so that they cannot end the element that contains them."""
+    """The page's text."""
+    folder = resources.files("linkwork.viewer.page")
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    return filled(page, title, scene, numbers, script_of(_SCRIPTS))
+
+
+def script_of(names: Sequence[str]) -> str:
+    """Scripts of this package, one after the other."""
+    folder = resources.files("linkwork.viewer.page")
+    return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
+
+
+def filled(page: str, title: str, scene: dict[str, Any], numbers: str, script: str, **more: str) -> str:
+    """A page with its parts; names of the model are escaped so that they cannot end the element that contains them."""
     folder = resources.files("linkwork.viewer.page")
     parts = {
         "title": as_html(title),
         "style": (folder / "style.css").read_text(encoding="utf-8"),
         "scene": as_script(scene, allow_nan=False, separators=(",", ":"), default=list),
         "numbers": numbers,
-        "script": "\n".join((folder / name).read_text(encoding="utf-8") for name in _SCRIPTS),
+        "script": script,
+        **more,
     }
-    first, *rest = (folder / "page.html").read_text(encoding="utf-8").split("{{")
+    first, *rest = page.split("{{")
     return first + "".join(parts[name] + after for name, _, after in (part.partition("}}") for part in rest))
