@@ -92,7 +92,8 @@ def _claims(data: dict[str, Any]) -> str:
         ],
         [
             "structure-varying chains (their reference 7)",
-            "constraints come and go from call to call, without a new model: `examples/catch_and_release.py`",
+            "constraints come and go from call to call, and by events within a simulation, without a new model: "
+            "`examples/catch_and_release.py`, `examples/trapeze.py`",
             "done",
         ],
     ]
