@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SMALLER = {
     "contact": ("STEP, STEPS = 1e-3, 1500", "STEP, STEPS = 1e-3, 300"),
+    "controller_in_c": ("1e-3, 10_000, 10", "1e-3, 2000, 10"),
     "falling_chain": ("LINKS, LENGTH, MASS = 100, 2.0, 2.0", "LINKS, LENGTH, MASS = 60, 1.2, 1.2"),
     "lqr": (
         "    model = builder.build()\n    return model, balanced",
