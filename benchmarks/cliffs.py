@@ -289,8 +289,9 @@ def _torque(kind: Any, s: Setting) -> Any:
 
 
 TABLE_OF_COSTS = "a value of the table of costs, where both ways cost about the same in other cases"
-LOOPED = "stays until a text that is too long is traced again with calls of code with loops"
-INTERPRETED = f"interpreted, as a warning says, since it is too long for machine code; {LOOPED}"
+LOOPED = "stays until products and factors of large matrices are code with loops, too"
+INTERPRETED = f"interpreted, as a warning says: its matrices alone are too long for machine code; {LOOPED}"
+CALLED = "calls code with loops where straight code would be too long"
 REASONS: tuple[tuple[str, str, tuple[int, int] | None, str], ...] = (
     ("UR5", "derivatives|impact|constrained|Operational", (256, 512),
      "one of the 512 states is nearly singular, and computed by NumPy, 0.1 ms to 1 ms; no matter of the size"),
@@ -298,12 +299,12 @@ REASONS: tuple[tuple[str, str, tuple[int, int] | None, str], ...] = (
     ("states", "regressor|derivatives", (2048, 4096), "results of more than 32 MB, in fresh pages: see above"),
     ("states", "regressor|derivatives", (4096, 8192), "results of more than 32 MB, in fresh pages: see above"),
     ("states", "", (1, 2), "one state has code of its own; two take as long as a full tile of lanes"),
-    ("bodies", "contact", None, f"interpreted where its text is too long for machine code; {LOOPED}"),
+    ("bodies", "contact", None, f"{CALLED}; interpreted where that is too long as well: {LOOPED}"),
     ("tree", "constraint_force", None, "interpreted beyond 50 bodies: it has code with loops for chains, and for trees "
      f"that are one but for side branches; {TABLE_OF_COSTS}"),
     ("", "assembly", (20, 32), "interpreted where parts are many and of different shape, as its documentation says; "
      f"{TABLE_OF_COSTS}"),
-    ("", "jacobian_of", None, INTERPRETED),
+    ("", "jacobian_of", None, f"{CALLED}, once for each column; {TABLE_OF_COSTS}"),
     ("couplings", "linearise", (8, 16), f"a column at a time beyond 14 degrees of freedom; {TABLE_OF_COSTS}"),
     ("", "linearise, c|pullback, c|rollout, c", None, INTERPRETED),
     ("bodies", "", (50, 51), f"code with loops beyond 50 bodies, some of it called from other code; {TABLE_OF_COSTS}"),
@@ -311,8 +312,8 @@ REASONS: tuple[tuple[str, str, tuple[int, int] | None, str], ...] = (
     ("loops", "derivatives", (9, 12), f"how constraints vary is {INTERPRETED}"),
     ("loops", "derivatives", None, f"on floats beyond 70 bodies times pairs of frames; {TABLE_OF_COSTS}"),
     ("couplings", "derivatives", None, f"on floats beyond 9 degrees of freedom; {TABLE_OF_COSTS}"),
-    ("loops", "", None, f"on floats where one kernel would have more than 60,000 instructions; {LOOPED}"),
-    ("couplings", "", None, f"on floats where one kernel would have more than 60,000 instructions; {LOOPED}"),
+    ("loops", "", None, f"{CALLED}; on floats where that is too long as well: {LOOPED}"),
+    ("couplings", "", None, f"{CALLED}; on floats where that is too long as well: {LOOPED}"),
 )  # fmt: skip
 """Why there is a cliff, and until when: the first that fits its axis, a pattern of its function, and its sizes."""
 

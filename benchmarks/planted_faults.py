@@ -126,7 +126,7 @@ FAULTS = [
         "len(different) > 2 else next",
         "batches::test_batch_dimensions_broadcast",
     ),
-    Fault("viewer/forces.py", "_turned(poses, wrenches[..., :3])", "_turned(poses, wrenches[..., 3:])", "show"),
+    Fault("viewer/forces.py", "_in_world(poses, wrenches[..., :3])", "_in_world(poses, wrenches[..., 3:])", "show"),
     Fault("viewer/camera.py", "[-sin(a), cos(a), 0.0]", "[sin(a), cos(a), 0.0]", "viewer"),
 ]
 

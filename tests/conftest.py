@@ -125,10 +125,11 @@ code cache. They cover every area, and each form in which an algorithm runs.
 
 
 LONG = (
-    *("test_steps", "test_contact_many_bodies", "test_examples", "test_rolled_derivatives", "test_batches"),
-    *("test_bits", "test_reproduce", "test_laws", "test_segments", "test_operational", "test_unsolved"),
-    *("test_constraint_force", "test_engine", "test_isomorphic", "test_pinocchio", "test_truth", "test_virtual_work"),
-    "test_errors",
+    *("test_steps", "test_contact_many_bodies", "test_examples", "test_rolled_derivatives", "test_bits"),
+    *("test_reproduce", "test_unsolved", "test_constraints", "test_batches", "test_operational", "test_laws"),
+    *("test_isomorphic", "test_constraint_force", "test_derivatives", "test_gradients", "test_segments"),
+    *("test_served", "test_virtual_work", "test_pinocchio", "test_control", "test_contact", "test_simulate_compiled"),
+    *("test_errors", "test_rollout_laws", "test_engine", "test_truth"),
 )
 """Slow files: distributed first, in this order, so that no process waits for another. Files that need the same code,
 such as test_batches and test_errors, are apart, so that two processes do not compile it at the same time.

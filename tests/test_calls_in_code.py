@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from functools import cache
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import linkwork as lw
 from linkwork.compiled.repeating import repeat
 from linkwork.compiled.subroutine import subroutine
+from linkwork.inside import costs
 
 Array = Any
 N = 60
@@ -80,3 +82,48 @@ def test_a_law_that_calls_code_is_part_of_the_time_loop() -> None:
     with lw.interpreted():
         again = lw.rollout(arm, q[:, :2], v[:, :2], dt=1e-3, steps=5, torque=other, inertias=heavy)
     np.testing.assert_array_equal(pushed.q, again.q)
+
+
+SHORT = lw.mechanisms.serial_chain(7, [lw.joints.Revolute("z"), lw.joints.Revolute("y")])
+"""A chain whose text is long when it is straight, for a table of costs with short code."""
+
+
+def test_a_text_that_is_too_long_when_straight_calls_code_with_loops() -> None:
+    """Without a warning, its derivatives too; also a copy of it, and one whose trace is not worth ending."""
+    rng = np.random.default_rng(3)
+    q, v = rng.normal(size=(2, 5, 7))
+    point = lw.Point("tip", offset=(0.1, -0.2, 0.3), axes="position")
+
+    def text(q: Array, v: Array) -> Array:
+        a = lw.forward_dynamics(SHORT, q, v, np.sin(q))
+        return np.concatenate([a, lw.inverse_dynamics(SHORT, q, v, a), lw.jacobian(SHORT, q, point) @ v])
+
+    expected = np.stack([text(*state) for state in zip(q, v, strict=True)])
+    with lw.interpreted():
+        _, expected_change = lw.jvp(text, q=7, v=7)(q[0], v[0], q[1], v[1])
+    with costs(traced=900):
+        made = lw.compile(text, q=7, v=7)
+        np.testing.assert_allclose(made(q, v), expected, rtol=0, atol=1e-11)
+        copy = pickle.loads(pickle.dumps(made))
+        assert copy.has_loops
+        np.testing.assert_allclose(copy(q[0], v[0]), expected[0], rtol=0, atol=1e-11)
+        _, change = lw.jvp(made)(q[0], v[0], q[1], v[1])
+        np.testing.assert_allclose(change, expected_change, rtol=0, atol=1e-9)
+        with lw.interpreted():
+            np.testing.assert_allclose(made(q, v), expected, rtol=0, atol=1e-11)
+    with costs(traced=150):
+        assert lw.compile(text, q=7, v=7).has_loops
+    with costs(traced=200):
+        pushed = lw.external_wrench(SHORT, q, {point: np.ones(3)})
+    with lw.interpreted():
+        np.testing.assert_allclose(pushed, lw.external_wrench(SHORT, q, {point: np.ones(3)}), rtol=0, atol=1e-12)
+
+
+def test_a_function_that_has_changed_since_it_was_compiled_is_not_traced_again() -> None:
+    """Its first trace remains, too long as it may be."""
+    gains = [2.0]
+    made = lw.compile(lambda q: gains[0] * lw.gravity_torques(SHORT, q), q=7)
+    gains[0] = 3.0
+    q = np.linspace(-1.0, 1.0, 7)
+    with costs(traced=20), pytest.warns(lw.LinkworkWarning, match="by the interpreter"):
+        np.testing.assert_allclose(made(q), 2.0 * lw.gravity_torques(SHORT, q), rtol=0, atol=1e-12)

@@ -17,7 +17,9 @@ import pytest
 import linkwork as lw
 from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, closing
-from linkwork.inside import evaluate
+from linkwork.dynamics.held import held_by
+from linkwork.dynamics.pair_conditions import loop_pairs
+from linkwork.inside import evaluate, interpret
 from linkwork.model import Frame, Model
 from linkwork.model.loops import loops_of
 from linkwork.spatial import Mat3, Transform
@@ -243,6 +245,163 @@ def test_code_has_the_bits_of_the_interpreter() -> None:
             alone, _ = plan.run([array[state : state + 1] for array in flat], 1)
             for one, two, three in zip(together, alone, expected[state], strict=True):
                 assert one[state].tobytes() == two[0].tobytes() == (np.array(three) + 0.0).tobytes()
+
+
+def linked(turned: float) -> tuple[Model, list[lw.Constraint]]:
+    """A tree of several joint kinds, with constraints between frames, two of them with the world. If it is not turned,
+    no rounding is in its rotations.
+    """
+    builder = lw.Builder("linked", gravity=(0.5, -1.0, -9.0))
+    kinds = [lw.joints.Free(), lw.joints.Universal("x", "y"), lw.joints.Revolute("z"), lw.joints.Prismatic("x")]
+    for k, parent in enumerate(("world", "link0", "link1", "link1", "link0", "world", "link5")):
+        place = lw.placement((0.2, 0.05 * k, -0.1), rpy=(0.2 * k * turned, 0.1 * turned, 0.3 * turned))
+        solid = {"mass": 1.0 + 0.1 * k, "com": (0.1, 0.02, 0.0), "inertia": (0.03, 0.02, 0.025)}
+        builder.add_body(f"link{k}", parent, kinds[k % 4 if k < 5 else 0], place, **solid)
+        builder.add_frame(f"end{k}", f"link{k}", lw.placement((0.1, 0.0, 0.2), rpy=(0.3 * turned, k * turned, 0.0)))
+    held: list[lw.Constraint] = [
+        lw.Ball("end2", "end5", lw.placement((0.1, 0.0, 0.0), rpy=(0.0, 0.4 * turned, 0.0))),
+        lw.PointOnPlane("end3", "end6", normal="y"),
+        lw.Hinge("end4", "world", axis="x"),
+        lw.PointOnPlane("world", "end6", normal=(0.6, 0.0, 0.8)),
+    ]
+    return builder.build(), held
+
+
+def test_conditions_from_frames_are_those_of_dense_equations_at_fifty_digits() -> None:
+    """M a = τ - h + Jᵀ λ, J a = -J̇ v, with J from frame velocities, and J̇ by differences of these."""
+    model, constraints = linked(0.0)
+    s, ends = state_of(model, 2), [end for one in constraints for end in one.frame_names()]
+    frames, tree = [model.frame(name) for name in ends], exact_tree(model, context.mpf)
+    seen = exact_tree(model, context.mpf, frames)
+
+    def exactly(name: str, *values: Any, at: Any = None) -> Any:
+        return evaluate(ALGORITHMS[name], model, [*values], frames if at else (), at or tree)[0]
+
+    def rows(q: Any, k: int) -> list[list[Any]]:
+        """Of a constraint, over the motion of a relative to b."""
+        (Ra, _), (Rb, _) = (pose(q, 2 * k + side) for side in (0, 1))
+        if not isinstance(constraints[k], lw.PointOnPlane):
+            return [[context.mpf(x) for x in row] for row in constraints[k].rows(np.eye(3)).tolist()]
+        normal = context.matrix(np.array(lw.model.constraints.direction(constraints[k].normal)).tolist())
+        return [[*(Ra.T * Rb * normal), 0, 0, 0]]
+
+    def pose(q: Any, k: int) -> Any:
+        numbers = exactly("frame_placements", q, at=seen)[16 * k : 16 * k + 12]
+        T = context.matrix(3, 4)
+        for i in range(12):
+            T[i // 4, i % 4] = numbers[i]
+        return T[:, 0:3], T[:, 3]
+
+    def rates(q: Any, v: Any) -> list[Any]:
+        """The constrained velocities."""
+        twists, found = exactly("frame_velocities/local", q, v, at=seen), []
+        for k in range(len(constraints)):
+            (Ra, pa), (Rb, pb) = (pose(q, 2 * k + side) for side in (0, 1))
+            a, b = (context.matrix(twists[12 * k + 6 * side : 12 * k + 6 * side + 6]) for side in (0, 1))
+            turning, arm = Rb * b[3:6], pa - pb
+            swung = [turning[1] * arm[2] - turning[2] * arm[1], turning[2] * arm[0] - turning[0] * arm[2],
+                     turning[0] * arm[1] - turning[1] * arm[0]]  # fmt: skip
+            linear = a[0:3] - Ra.T * (Rb * b[0:3] + context.matrix(swung))
+            motion = [*linear, *(a[3:6] - Ra.T * turning)]
+            found += [sum(x * y for x, y in zip(row, motion, strict=True)) for row in rows(q, k)]
+        return found
+
+    nv = model.nv
+    q, v, tau = ([context.mpf(x) for x in array.tolist()] for array in (lw.neutral(model), s.v, s.tau))
+    q = exactly("integrate", q, [context.mpf(x) for x in s.a.tolist()])  # whose quaternions have length 1
+    units = [[context.mpf(i == k) for i in range(nv)] for k in range(nv)]
+    J = context.matrix([rates(q, unit) for unit in units]).T
+    v = [*(context.matrix(v) - J.T * context.lu_solve(J * J.T, J * context.matrix(v)))]  # obeys the constraints
+    step = context.mpf(10) ** -15
+    sides = [exactly("integrate", q, [sign * step * x for x in v]) for sign in (1, -1)]
+    ahead, back = (rates(side, v) for side in sides)
+    M, h = exactly("mass_matrix", q), exactly("nonlinear_effects", q, v)
+    count = J.rows
+    whole, right = context.matrix(nv + count), context.matrix(nv + count, 1)
+    for i in range(nv):
+        right[i] = tau[i] - h[i]
+        for j in range(nv):
+            whole[i, j] = M[nv * i + j]
+        for j in range(count):
+            whole[nv + j, i], whole[i, nv + j] = J[j, i], -J[j, i]
+    for j in range(count):
+        right[nv + j] = -(ahead[j] - back[j]) / (2 * step)
+    truth = context.lu_solve(whole, right)
+
+    pairs = loop_pairs(held_by(model, constraints))
+    assert pairs is not None
+    entry, held = pairs.algorithm("child", False, False), held_by(model, constraints).placements
+    given = [q, v, tau, None, [context.mpf(x) for x in held.ravel().tolist()], [context.mpf(0)] * 3]
+    a, wrenches, _ = evaluate(entry, model, given, pairs.ends, exact_tree(model, context.mpf, pairs.ends))
+    assert max(abs(x - y) for x, y in zip(a, truth[:nv], strict=True)) < 1e-24
+    start = nv
+    for k in range(len(constraints)):
+        own = rows(q, k)
+        for i in range(6):
+            force = sum(row[i] * truth[start + n] for n, row in enumerate(own))
+            assert abs(force - wrenches[6 * k + i]) < 1e-24
+        start += len(own)
+    speed = np.array([float(x) for x in v])
+    close(
+        lw.constrained_dynamics(
+            model, np.array([float(x) for x in q]), speed, s.tau, constraints, method="virtual_work"
+        )[0],
+        [*map(float, a)],
+        1e-9,
+    )
+
+
+def test_conditions_from_frames_have_the_same_bits_in_every_form() -> None:
+    model, constraints = linked(1.0)
+    s, pairs = state_of(model, 1, (3,)), loop_pairs(held_by(model, constraints))
+    assert pairs is not None
+    held = held_by(model, constraints).placements
+    for stabilised, damped in ((True, False), (False, True)):
+        entry = pairs.algorithm("world", stabilised, damped)
+        given = [s.q, s.v, s.tau, s.f_ext, np.stack([held] * 3), np.array([[40.0, 400.0, 1e-3]] * 3)]
+        given += [np.random.default_rng(2).normal(size=(3, len(constraints), 6))] if damped else []
+        flat = [array.reshape(3, -1) for array in given]
+        together, status = planned(task_of(entry, model, pairs.ends), "rolled").run(flat, 3)
+        assert status == 0
+        batch = interpret(entry, model, given, (3,), pairs.ends)
+        for state in range(3):
+            alone = evaluate(entry, model, [array[state].tolist() for array in flat], pairs.ends)
+            for one, two, three in zip(together, batch, alone, strict=True):
+                assert one[state].tobytes() == two[state].tobytes() == (np.array(three) + 0.0).tobytes()
+
+
+@pytest.mark.parametrize("proximal", [0.0, 1e-6])
+def test_many_loops_are_one_call_of_code_with_loops(proximal: float) -> None:
+    """Of more than 50 bodies: in calls, in functions, and in steps over time."""
+    model, constraints, _ = ladder(13)
+    q, v, tau = lw.neutral(model), np.zeros(model.nv), np.random.default_rng(0).normal(size=model.nv)
+    found = lw.constrained_dynamics(model, q, v, tau, constraints, method="virtual_work", proximal=proximal)
+    expected = lw.constrained_dynamics(model, q, v, tau, constraints, proximal=proximal)
+    for one, two in zip(found, expected, strict=True):
+        close(one, two, 1e-9)
+    if proximal:
+        return
+    text = lw.compile(
+        lambda tau: lw.constrained_dynamics(model, q, v, tau, constraints, method="virtual_work")[0], tau=model.nv
+    )
+    assert text.text().count("call closed_motion") == 1 and len(text.program.operations) < 3000
+    assert text(tau).tobytes() == found[0].tobytes()
+    options: dict[str, Any] = {"constraints": constraints, "tau": tau, "friction_law": "stiction"}
+    path = lw.rollout(model, q, v, dt=1e-3, steps=5, method="virtual_work", **options)
+    slow = lw.simulate(model, q, v, 5e-3, 1e-3, method="virtual_work", **options)
+    assert path.q.tobytes() == slow.q.tobytes()
+    close(path.v[-1], lw.simulate(model, q, v, 5e-3, 1e-3, **options).v[-1], 1e-9)
+
+
+def test_steps_name_methods_that_they_do_not_have() -> None:
+    model, constraints, _ = ladder(1)
+    q, v = lw.neutral(model), np.zeros(model.nv)
+    for step in (lw.rollout, lw.simulate):
+        given: dict[str, Any] = {"steps": 2, "dt": 1e-3} if step is lw.rollout else {"duration": 2e-3, "dt": 1e-3}
+        with pytest.raises(lw.ArgumentError, match="constraints are solved for by articulated_body, virtual_work"):
+            step(model, q, v, constraints=constraints, method="composite_body", **given)
+        with pytest.raises(lw.ArgumentError, match="method"):
+            step(model, q, v, constraints=(), method="virtual", **given)
 
 
 def test_what_is_wrong_is_said() -> None:

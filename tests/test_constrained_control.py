@@ -100,6 +100,36 @@ def test_levels_limits_and_references_work_on_supports_too() -> None:
         assert np.allclose(a, wanted, atol=1e-8)
 
 
+def test_a_person_on_two_feet_moves_a_box_in_both_hands() -> None:
+    """Hands carry the box, the ground carries both, and motors alone do it. Legs have three hinges: 9 of 12 rows."""
+    person = lw.mechanisms.humanoid(floating_base=True)
+    bent = {"hip_pitch": -0.4, "knee_pitch": 0.8, "ankle_pitch": -0.4, "elbow_pitch": -0.8, "shoulder_pitch": -0.3}
+    q = person.configuration({f"{side}_{name}": x for side in ("left", "right") for name, x in bent.items()})
+    hands = ["left_hand", "right_hand"]
+    builder = lw.Builder("person with a box")
+    builder.add_model(person)
+    builder.add_body("box", joint=lw.joints.Free(), mass=3.0, inertia=(0.03, 0.04, 0.05))
+    with lw.interpreted():
+        poses = lw.forward_kinematics(person, q, hands)
+        middle = poses[:, :3, 3].mean(axis=0)
+        for hand, pose in zip(hands, poses, strict=True):
+            pose[:3, 3] -= middle
+            builder.add_frame(f"{hand}_grip", "box", pose)
+        model = builder.build()
+        q, v = np.array([*q, *middle, 0.0, 0.0, 0.0, 1.0]), np.zeros(model.nv)
+        grips = [lw.Weld(hand, f"{hand}_grip") for hand in hands]
+        feet = [lw.Weld.at(model, q, foot) for foot in ("left_foot", "right_foot")]
+        there = lw.forward_kinematics(model, q, ["box"])[0]
+        there[:3, 3] += [0.02, 0.01, 0.05]
+        law = OperationalSpaceController(model, [HeldObject("box", grips, there)], Posture(q), constraints=feet)
+        command = law.command(0.0, q, v)
+        tau = command.torque
+        a, wrenches = lw.constrained_dynamics(model, q, v, tau, [*feet, *grips], proximal=1e-6)
+    assert command.levels[0].rank == 12 and not tau[~model.actuated].any()
+    assert np.allclose(a[-6:], [2.0, 1.0, 5.0, 0.0, 0.0, 0.0], atol=1e-5)
+    close(command.reactions, wrenches[:2], 1e-4)
+
+
 def test_a_point_that_the_supports_hold_is_a_singular_direction() -> None:
     held = welds(MODEL, Q)
     foot = Task(lw.Point("left5", axes="position"), HERE)

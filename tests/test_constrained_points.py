@@ -38,7 +38,7 @@ def standing() -> tuple[Model, Array, Array]:
             last = builder.add_body(f"{name}{k}", last, lw.joints.Revolute(axis), place, **solid)
     builder.add_frame("hand", last, lw.placement((0.1, 0.0, -0.2), (0.3, 0.1, 0.0)))
     model = builder.build()
-    q, _ = lw.random_state(model, 1)
+    q, _ = lw.random_state(model, 5)
     with lw.interpreted():
         free = null_space(lw.jacobian(model, q, FEET))
     return model, q, free @ np.random.default_rng(2).normal(size=free.shape[1])

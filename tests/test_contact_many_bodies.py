@@ -94,14 +94,15 @@ def test_accelerations_are_mujoco_s(name: str, folder: Path) -> None:
     m, model = large(name, folder)
     d = mujoco.MjData(m)
     assert len(model.bodies) > 50
-    q, v, passive, answers = states(m, d, name, 2)
+    count = 1 if name == "snake" else 2
+    q, v, passive, answers = states(m, d, name, count)
     with lw.interpreted():
         a, forces = lw.contact_dynamics(model, q, v, passive, model.contacts, dt=0.004)
     for k, (place, answer) in enumerate(answers):
         d.qpos[:] = place
         error = abs(theirs(m, d, a[k], v[k]) - answer).max() / abs(answer).max()
         assert error < 1e-9
-    assert forces.shape == (2, sum(one.points for one in model.contacts), 3)
+    assert forces.shape == (count, sum(one.points for one in model.contacts), 3)
     assert (forces[..., 2] >= 0.0).all() and (forces[..., 2] > 0.0).sum() > 12
 
 
@@ -136,8 +137,9 @@ def test_a_matrix_and_articulated_bodies_carry_the_same_problem(name: str, tmp_p
     q, v = (np.array([each[k] for each in found]) for k in range(2))
     tau, f_ext = rng.normal(size=v.shape), rng.normal(size=(8, len(model.bodies), 6))
     choices = {"dt": 0.004, "constraints": model.constraints}
-    a, forces = lw.contact_dynamics(model, q, v, tau, model.contacts, f_ext, **choices)
-    known = lw.contact_points(model, q, model.contacts)
+    with lw.interpreted():
+        a, forces = lw.contact_dynamics(model, q, v, tau, model.contacts, f_ext, **choices)
+        known = lw.contact_points(model, q, model.contacts)
     with lw.form("looped"):
         b, others = lw.contact_dynamics(model, q, v, tau, model.contacts, f_ext, **choices)
         points, distances = lw.contact_points(model, q, model.contacts)

@@ -337,9 +337,9 @@ def test_a_chain_of_kernels_linearises_a_constrained_step_of_many_joints() -> No
     q, v = lw.random_state(model, 1, shape=3)
     rng = np.random.default_rng(2)
     tau, loads = rng.normal(size=(3, model.nv)), rng.normal(size=(len(model.bodies), 6))
-    for at, driven in ((0, {"damping": 0.5, "f_ext": loads}), (1, {}), (0, {}), (1, {"f_ext": loads})):
+    for at in (0, 1):
         ball = lw.Ball.at(model, q[at], "cross")
-        options: Any = {"dt": 0.02, "constraints": [ball], "stabilisation": 0.1, **driven}
+        options: Any = {"dt": 0.02, "constraints": [ball], "stabilisation": 0.1, "damping": 0.5, "f_ext": loads}
         found = lw.linearise(model, q, v, tau, **options)
         with lw.interpreted():
             expected = lw.linearise(model, q, v, tau, **options)
@@ -350,7 +350,7 @@ def test_a_chain_of_kernels_linearises_a_constrained_step_of_many_joints() -> No
             assert all(map(np.array_equal, again, found)) and np.array_equal(alone.A, found.A[1])
         lw.linearise(model, q, v, tau, **options, out=tuple(again))
         assert all(map(np.array_equal, again, found))
-        if at == 0 and driven:
+        if at == 0:
             A, B = by_differences(model, q[1], v[1], tau[1], **options)
             close(found.A[1], A, 1e-7)
             close(found.B[1], B, 1e-7)

@@ -163,3 +163,14 @@ def test_a_long_chain_is_one_line_through_its_bodies() -> None:
     assert not Skeleton(lw.mechanisms.rope(50)).chains and not Skeleton(lw.mechanisms.humanoid()).chains
     star = Skeleton(lw.mechanisms.binary_tree(8))  # branches everywhere: no long rows
     assert all(len(chain.bodies) > 2 for chain in star.chains)
+
+
+def test_events_are_marked_and_said(tmp_path: Path) -> None:
+    """Of one motion, and of several with their numbers; their names cannot end the page's script."""
+    fall = lw.mechanisms.double_pendulum()
+    hold = lw.Event([0.25, 0.5], attach=lw.PointOnPlane(fall.frame_names[-1]), name="</script>held")
+    run = lw.rollout(fall, np.full((2, 2), 0.3), [0.0, 0.0], dt=0.01, steps=100, events=hold)
+    scene, page = opened(lw.save_html(run.trajectory(0), tmp_path / "one.html"))
+    assert scene["events"] == [[0.25, "0.250 s: </script>held"]] and "</script>held" not in page
+    scene, _ = opened(lw.save_html(run, tmp_path / "two.html"))
+    assert scene["events"] == [[0.25, "0.250 s: </script>held (1)"], [0.5, "0.500 s: </script>held (2)"]]

@@ -25,7 +25,6 @@ from linkwork.cli import doctor
 from linkwork.engine import mode, system_check
 from linkwork.engine.code import jit, linker, loader
 from linkwork.engine.emit import builtin, mailbox, spinning
-from linkwork.engine.run import helper_threads
 from programs import planned, task_of
 
 TARGETS = {
@@ -125,42 +124,14 @@ def test_threads_share_memory_by_ordered_instructions_and_pause(target: str) -> 
     triple, name, _ = TARGETS[target]
     made = assembly(mailbox.text(triple), (name, ""))
     exported, needed = symbols(made)
-    assert exported == {"serve", "claim", "offer", "leave"} and not needed
+    assert exported == {"serve", "idle"} and not needed
     if spinning.spinning(triple).pause.endswith("pause()"):
         assert re.search(r"^\s+pause", made, re.MULTILINE) and "xchg" in made
     else:
         assert re.search(r"^\s+yield", made, re.MULTILINE)
-        offer = made[re.search(r"^_?offer:", made, re.MULTILINE).start() :]  # type: ignore[union-attr]
-        assert re.search(r"stlu?r", offer) and "ldar" in offer
-        claim = made[re.search(r"^_?claim:", made, re.MULTILINE).start() : made.index(offer)]  # type: ignore[union-attr]
+        claim = made[re.search(r"^_?claim:", made, re.MULTILINE).start() :]  # type: ignore[union-attr]
+        claim = claim[: re.search(r"^_?idle:", claim, re.MULTILINE).start()]  # type: ignore[union-attr]
         assert len(re.findall(r"ldap?u?r\b", claim)) == 2, "what the helper writes"
-
-
-def test_python_writes_nothing_that_a_helper_may_be_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a mailbox, only fields that are published afterwards."""
-    helper = helper_threads.Helper()
-    written: list[int] = []
-
-    class Watched(np.ndarray[Any, Any]):
-        def __setitem__(self, place: Any, value: Any) -> None:
-            written.append(place)
-            super().__setitem__(place, value)
-
-        def __getitem__(self, place: Any) -> Any:
-            raise AssertionError("read without order")
-
-    helper._mailbox = helper._mailbox.view(Watched)
-    calls: list[int] = []
-    words = np.zeros(2, dtype=np.int64)
-    function = helper_threads.ctypes.CFUNCTYPE(helper_threads.ctypes.c_int64, helper_threads.ctypes.c_void_p)
-    job = function(lambda _: calls.append(1) or 0)  # type: ignore[func-returns-value]
-    helper.offer(helper_threads.ctypes.cast(job, helper_threads.ctypes.c_void_p).value or 0, words, 1, 8, (job,))
-    assert written == [mailbox.FUNCTION, mailbox.OFFERED]
-    for _ in range(6000):
-        if calls:
-            break
-        helper_threads.threading.Event().wait(0.01)
-    assert calls == [1]
 
 
 def test_windows_gets_elf_objects(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -401,7 +372,7 @@ def test_the_check_runs_every_kind_of_code_anew_and_says_so(tmp_path: Path, monk
     monkeypatch.setattr(jit, "compile_object", lambda *what: compiled.append(what) or compile_object(*what))  # type: ignore[func-returns-value]
     report = lw.system_check()
     assert report.works and len(report.checks) == 12 and "Everything works." in str(report)
-    assert len(compiled) >= 8 and len(list(tmp_path.glob("cache/*.lwo"))) <= 1  # the helpers' own, if it is new
+    assert len(compiled) >= 7 and len(list(tmp_path.glob("cache/*.lwo"))) <= 1  # the helpers' own, if it is new
     assert all("bits" in check.words for check in report.checks) and "can be trusted" in report.cache
 
 

@@ -149,3 +149,15 @@ def test_modules_of_the_package_are_imported_when_they_are_named() -> None:
     code = "import linkwork as lw; print(lw.errors.ArgumentError.__name__, lw.model.__name__, hasattr(lw, 'nonsense'))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "ArgumentError linkwork.model False\n", done.stderr
+
+
+def test_no_name_of_a_package_is_replaced_by_a_module() -> None:
+    """Importing a module sets it as an attribute of its package, where it would hide what came from elsewhere."""
+    for source in (path for path in SOURCES if path.name == "__init__.py"):
+        package = ".".join(source.parent.relative_to(ROOT / "src").parts)
+        modules = {path.stem for path in source.parent.iterdir()}
+        for node in ast.parse(source.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom):
+                names = {each.asname or each.name for each in node.names}
+                own = {package, *(f"{package}.{name}" for name in names)}
+                assert node.module in own or not names & modules, (package, names & modules)

@@ -1,4 +1,4 @@
-"""How results leave machine code: rows aligned to cache lines, zeros without a sign, every non-finite number found, and
+"""How results leave machine code: rows wherever they begin, zeros without a sign, every non-finite number found, and
 nothing written beside them.
 """
 
@@ -170,7 +170,7 @@ def test_a_constant_that_is_not_finite_is_found(way: str) -> None:
 
 
 @pytest.mark.parametrize("batch", [(2,), (70,), (3, 5), (4096,)])
-def test_large_results_of_a_batch_begin_at_a_cache_line(batch: tuple[int, ...]) -> None:
+def test_results_of_a_batch_are_arrays_like_any_other(batch: tuple[int, ...]) -> None:
     model = pool()[7]
     s = state_of(model, 3, batch)
     moved = lw.rollout(model, *(array.reshape(-1, array.shape[-1]) for array in (s.q, s.v)), steps=1, dt=1e-3)
@@ -182,7 +182,6 @@ def test_large_results_of_a_batch_begin_at_a_cache_line(batch: tuple[int, ...]) 
         moved.v,
     ]
     for result in results:
-        assert result.size < 512 or result.ctypes.data % 64 == 0
         assert result.flags.c_contiguous and result.flags.writeable and result.flags.aligned
         assert np.array_equal(pickle.loads(pickle.dumps(result)), result)
 

@@ -268,11 +268,11 @@ def test_a_hand_pulls_a_point_where_it_wants_it(shown: Any) -> None:
     view.begin(ARM, (), None)
     event = {"client": None, "start_position": (2.5, 0.0, 0.0), "end_position": tuple(target), "phase": "start"}
     view._drag(type("Event", (), event), 3)
-    assert view._pull.held()[0] == 3 and view._pull.held()[1] == pytest.approx([0.5, 0.0, 0.0])
+    assert view._pull.grip()[0] == 3 and view._pull.grip()[1] == pytest.approx([0.5, 0.0, 0.0])
     motion = lw.simulate(
         ARM, np.zeros(3), np.zeros(3), 0.2, 0.01, torque=lambda t, q, v: lw.gravity_torques(ARM, q), viewer=view
     )
-    assert not motion.interrupted and view._pull.held()[0] == 0 and view._live is None  # let go at the end
+    assert not motion.interrupted and view._pull.grip()[0] == 0 and view._live is None  # let go at the end
     assert abs(motion.q[-1]).max() > 0.01 and view._actors[0].q.shape == (3,)
     load = lw.simulate(ARM, np.zeros(3), np.zeros(3), 0.05, 0.01, f_ext=np.ones((3, 6)))
     seen = lw.simulate(ARM, np.zeros(3), np.zeros(3), 0.05, 0.01, f_ext=np.ones((3, 6)), viewer=view)
@@ -329,3 +329,12 @@ def test_what_cannot_be_shown_is_said(
     monkeypatch.setitem(sys.modules, "viser", None)
     with pytest.raises(lw.MissingExtraError, match=r"linkwork\[viewer\]"):
         lw.show(ARM)
+
+
+def test_the_last_event_is_said(shown: Any) -> None:
+    fall = lw.mechanisms.double_pendulum()
+    hold = lw.Event(0.25, attach=lw.PointOnPlane(fall.frame_names[-1]), name="held")
+    view = shown(lw.rollout(fall, [0.3, 0.3], [0.0, 0.0], dt=0.01, steps=100, events=hold).trajectory())
+    for time, words in ((0.1, ""), (0.3, "0.25 s: held"), (0.2, "")):
+        view._at(time)
+        assert control(view, "event").value == words

@@ -194,8 +194,8 @@ def held(model: lw.Model, ends: list[lw.Constraint], q: Array, v: Array) -> list
 
 
 PAIRS = [*itertools.combinations(OPTIONS, 2)]
-FEW = [(), ("stops", "friction"), ("couplings",), ("contacts",)]
-"""What the suite has of derivatives of 60 bodies, whose code takes longest."""
+FEW = [(), ("stops", "friction"), ("couplings",)]
+"""What the suite has of derivatives of 60 bodies, whose code takes longest; with contacts test_contact_many_bodies."""
 
 
 def some(every: int) -> list[tuple[str, ...]]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.control import HeldObject, OperationalSpaceController, Posture, VirtualLinkage, augmented_object
+from linkwork.control import HeldObject, OperationalSpaceController, Posture, Task, VirtualLinkage, augmented_object
 from strategies import Array, close
 from test_held_object import flying, moving, placed, shifted
 
@@ -77,6 +77,46 @@ def test_four_hands_squeeze_as_told_and_what_is_inside_moves_nothing() -> None:
         close(inside.tensions, told[:6], 1e-8)
         close(inside.moments.ravel(), told[6:], 1e-8)
         close(inside.resultant, before.resultant, 1e-8)
+
+
+def tripod() -> tuple[lw.Model, Array, list[str]]:
+    """A floating body on three legs of three hinges with point feet."""
+    builder = lw.Builder("tripod")
+    hull = builder.add_body("hull", joint=lw.joints.Free(), mass=6.0, inertia=(0.2, 0.2, 0.3))
+    solid = {"mass": 0.5, "com": (0.0, 0.0, -0.1), "inertia": (0.01, 0.01, 0.005)}
+    for k in range(3):
+        angle, last = 2.0 * np.pi * k / 3.0 + 0.2, hull
+        place = lw.placement((0.2 * np.cos(angle), 0.2 * np.sin(angle), 0.0), (0.0, 0.0, angle))
+        for i, axis in enumerate("xyy"):
+            last = builder.add_body(f"leg{k}{i}", last, lw.joints.Revolute(axis), place, **solid)
+            place = lw.placement((0.0, 0.0, -0.1 if i == 0 else -0.25))
+        builder.add_frame(f"foot{k}", last, place)
+    model = builder.build()
+    q = lw.neutral(model)
+    q[7:] = np.tile([0.1, -0.5, 0.9], 3)
+    return model, q, [f"foot{k}" for k in range(3)]
+
+
+def test_feet_press_against_each_other_as_told() -> None:
+    model, q, feet = tripod()
+    held, still = [lw.Ball.at(model, q, foot) for foot in feet], np.zeros(model.nv)
+    with lw.interpreted():
+        linkage = VirtualLinkage(lw.forward_kinematics(model, q, feet), names=feet)
+        hull = Task("hull", lw.forward_kinematics(model, q, ["hull"])[0])
+        told = np.array([-30.0, 10.0, -5.0])
+        measured, torques = [], []
+        for reactions in (None, linkage.wrenches(tensions=told)):
+            law = OperationalSpaceController(model, [hull], constraints=held, reactions=reactions)
+            command = law.command(0.0, q, still)
+            a, wrenches = lw.constrained_dynamics(model, q, still, command.torque, held)
+            assert not command.torque[:6].any() and abs(a).max() < 1e-8  # it stands still
+            close(wrenches, command.reactions, 1e-9)
+            measured.append(linkage.measured(wrenches))
+            torques.append(command.torque)
+    relaxed, pressed = measured
+    close(pressed.tensions - relaxed.tensions, told, 1e-9)
+    close(pressed.resultant, relaxed.resultant, 1e-9)
+    assert abs(pressed.resultant[2] - 9.81 * model.mass) < 1e-8 and abs(torques[1] - torques[0]).max() > 1.0
 
 
 def test_what_no_linkage_can_carry_is_refused_by_name() -> None:

@@ -54,6 +54,8 @@ from linkwork.dynamics.loops import close_loops as close_loops
 from linkwork.dynamics.operational import force_responses as force_responses
 from linkwork.dynamics.operational_inertia import operational_inertia as operational_inertia
 from linkwork.dynamics.operational_inertia import operational_inertia_inverse as operational_inertia_inverse
+from linkwork.dynamics.operational_rates import operational_inertia_derivatives as operational_inertia_derivatives
+from linkwork.dynamics.operational_rates import operational_inertia_rate as operational_inertia_rate
 from linkwork.dynamics.pose_errors import pose_error as pose_error
 from linkwork.dynamics.pose_paths import follow_path as follow_path
 from linkwork.dynamics.products import forward_dynamics_jvp as forward_dynamics_jvp
@@ -115,6 +117,10 @@ from linkwork.model.model import Model as Model
 from linkwork.model.parameters import with_inertial_parameters as with_inertial_parameters
 from linkwork.model.placements import placement as placement
 from linkwork.model.points import Point as Point
+from linkwork.simulation.event_record import EventRecord as EventRecord
+from linkwork.simulation.events import BreakingForce as BreakingForce
+from linkwork.simulation.events import Event as Event
+from linkwork.simulation.happened import Happened as Happened
 from linkwork.simulation.rollouts.gradients import Gradients as Gradients
 from linkwork.simulation.rollouts.linearise import Linearised as Linearised
 from linkwork.simulation.rollouts.linearise import linearise as linearise

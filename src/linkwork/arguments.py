@@ -43,7 +43,7 @@ def old_name(old: str, new: str, above: int = 3) -> None:
 def with_old_names(**names: str) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """Decorator: accept arguments also by their old names, with a warning: old=new."""
 
-    def made(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    def decorator(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         @wraps(function)
         def with_old(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
             for old in names.keys() & options.keys():
@@ -55,7 +55,7 @@ def with_old_names(**names: str) -> Callable[[Callable[Parameters, Result]], Cal
 
         return with_old
 
-    return made
+    return decorator
 
 
 # The environment

@@ -11,7 +11,7 @@ file when its algorithm first runs: cached code needs no import.
     mass_matrix, mass_matrix_inverse            M, and M⁻¹ without M
     articulated, articulated_body               forward dynamics by articulated bodies
     composite_body, unit_vector                 by a factorisation of M
-    virtual_work, closed_chains                 by virtual work, with loops too
+    virtual_work, closed_chains, closed_motion  by virtual work, with loops too; from constraints between frames
     constraint_force, constraint_force_segments  by constraint forces, one chain in parallel
     chain_links, cyclic_reduction, pairwise_sum, parallel_prefix, side_branches
                                                 what these two are made of
@@ -20,7 +20,7 @@ file when its algorithm first runs: cached code needs no import.
     joint_motions                               motions of joints with their derivatives, for
     inverse_dynamics_derivatives, forward_dynamics_derivatives, dynamics_products
                                                 derivatives of dynamics, and products with them
-    step_forces, linearised_step                forces of a time step; the derivatives of such a step
+    joint_drive, linearised_step                forces of a time step; the derivatives of such a step
     supported                                   accelerations with soft supports, such as contacts
     dense, sparse, chang_khatib, force_propagators, extended_propagator, pv
                                                 methods for Λ⁻¹; ``fewest_operations`` chooses
@@ -46,6 +46,7 @@ from linkwork.algorithms.catalogue import (
     Algorithm,
     along,
     closing,
+    closing_pairs,
     linearising,
     named,
     pulling_back,
@@ -71,6 +72,7 @@ __all__ = [
     "Algorithm",
     "along",
     "closing",
+    "closing_pairs",
     "linearising",
     "named",
     "pulling_back",

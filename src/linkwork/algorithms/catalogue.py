@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from linkwork.late import LateFunction
 
 if TYPE_CHECKING:
+    from linkwork.algorithms.closed_motion import Condition
     from linkwork.spatial import ArticulatedInertia
 
 
@@ -152,11 +153,11 @@ def _products() -> list[Algorithm]:
     parameters = ("dparameters", "parameters")
     of_inverse = (Q, V, A, *changes, ("da", "velocity"), *forces)
     of_forward = (Q, V, TAU, *changes, ("dtau", "velocity"), *forces)
-    found = [pulling_back(name) for name in PRODUCTS]
+    entries = [pulling_back(name) for name in PRODUCTS]
     for name, arguments in (("inverse_dynamics_jvp", of_inverse), ("forward_dynamics_jvp", of_forward)):
         entry = _entry(f"dynamics_products:{name}", arguments, "velocity")
-        found += [entry, replace(entry, name=f"{name}/parameters", arguments=(*arguments, parameters))]
-    return found
+        entries += [entry, replace(entry, name=f"{name}/parameters", arguments=(*arguments, parameters))]
+    return entries
 
 
 INVERSION = Algorithm(
@@ -257,6 +258,18 @@ def closing(frame: str = "child", judged: bool = True, method: str = "virtual_wo
     return Algorithm(name, text, arguments, results, of_loops=True, by_levels=method == "assembly")
 
 
+def closing_pairs(conditions: Sequence[Condition], frame: str | None, stabilised: bool, damped: bool) -> Algorithm:
+    """Forward dynamics with loops between pairs of frames, with these kinds of conditions, with joint wrenches
+    expressed in one of ``FRAMES`` if one is given, and with damped forces.
+    """
+    text = partial(_text("closed_motion"), conditions=conditions, frame=frame, stabilised=stabilised)
+    before = (("before", "pair_wrenches"),) if damped else ()
+    arguments = (Q, V, TAU, F_EXT, ("held", "held_poses"), ("gains", "gains"), *before)
+    results = ("velocity", "pair_wrenches", *(["wrenches"] if frame else []), *(["pair_wrenches"] if damped else []))
+    name = "/".join(map(str, ("closed_motion", frame, stabilised, damped, *conditions)))
+    return Algorithm(name, text, arguments, results, of_loops=True)
+
+
 SUPPORTED = _entry(
     "supported",
     (Q, ("y", "velocity"), TAU, ("rotor", "velocity"), ("f", "twists"), ("K", "stiffnesses")),
@@ -280,7 +293,7 @@ def linearising(parts: Iterable[str]) -> Algorithm:
 def step_forces(parts: Iterable[str]) -> Algorithm:
     """The joint forces of a step, the rotor inertias that represent its drag, and the forces of the motors alone."""
     return _of_parts(
-        "forces", "step_forces:forces_and_drive", [name for name in parts if name != "f_ext"], ("velocity",) * 3
+        "forces", "joint_drive:forces_and_drive", [name for name in parts if name != "f_ext"], ("velocity",) * 3
     )
 
 
@@ -301,8 +314,8 @@ def _of_parts(name: str, where: str, parts: Iterable[str], results: tuple[str, .
 def _with_parts(name: str, where: str, chosen: tuple[str, ...], results: tuple[str, ...]) -> Algorithm:
     whole = _text(where)
 
-    def text(tree: Any, q: Any, v: Any, dt: Any, *given: Any) -> tuple[Any, ...]:
-        return whole(tree, q, v, dt, **dict(zip(chosen, given, strict=True)))
+    def text(tree: Any, q: Any, v: Any, dt: Any, *values: Any) -> tuple[Any, ...]:
+        return whole(tree, q, v, dt, **dict(zip(chosen, values, strict=True)))
 
     arguments = (Q, V, ("dt", "scalar"), *((part, STEP_PARTS[part]) for part in chosen))
     return Algorithm("+".join([name, *chosen]), text, arguments, results)

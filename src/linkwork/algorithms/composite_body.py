@@ -76,8 +76,8 @@ def factor_along_tree(
 
 def _solved(D: Factor, rows: Matrix) -> Matrix:
     """D⁻¹ applied to each column."""
-    found = [D.solve(column) for column in transposed(rows)]
-    return transposed(found) if found else rows
+    solutions = [D.solve(column) for column in transposed(rows)]
+    return transposed(solutions) if solutions else rows
 
 
 def _minus_product(A: Matrix, L: Matrix, R: Matrix) -> Matrix:

@@ -163,10 +163,10 @@ def inverse_dynamics_jvp(
 
     F[tree.world] = dF[tree.world] = Force.zero()
     for body in tree.inward():
-        found = S[body].dot(dF[body])
+        force = S[body].dot(dF[body])
         if variation(body.joint, q[body], v[body]) is not None:
-            found = plus(found, dS[body].dot(F[body]))
-        dtau[body] = plus_rotor(found, body.rotor, da[body])
+            force = plus(force, dS[body].dot(F[body]))
+        dtau[body] = plus_rotor(force, body.rotor, da[body])
         turned = S[body].times(dq[body]).cross(F[body])
         dF[body.parent] = dF[body.parent] + X[body].to_parent(dF[body] + turned)
         F[body.parent] = F[body.parent] + X[body].to_parent(F[body])
@@ -212,8 +212,8 @@ def inverse_dynamics_vjp(
     wrt: tuple[str, ...],
 ) -> tuple[Field[Any], ...]:
     """λᵀ ∂τ with respect to the named arguments."""
-    found = pullback(tree, q, v, a, f_ext, weights)
-    return tuple(getattr(found, name) for name in wrt)
+    gradients = pullback(tree, q, v, a, f_ext, weights)
+    return tuple(getattr(gradients, name) for name in wrt)
 
 
 def forward_dynamics_vjp(
@@ -226,12 +226,12 @@ def forward_dynamics_vjp(
     wrt: tuple[str, ...],
 ) -> tuple[Field[Any], ...]:
     """λᵀ ∂q̈ with respect to the named arguments."""
-    found = articulated_motion(tree, q, v, tau, f_ext)
+    motion = articulated_motion(tree, q, v, tau, f_ext)
     opposite: JointField = tree.field()
     for body in tree.outward():
         opposite[body] = [-number for number in weights[body]]
-    response = _accelerations(tree, found.step, opposite)
-    g = pullback(tree, q, v, found.qdd, f_ext, response)
+    response = _accelerations(tree, motion.step, opposite)
+    g = pullback(tree, q, v, motion.qdd, f_ext, response)
     by_tau: JointField = tree.field()
     for body in tree.outward():
         by_tau[body] = [-number for number in response[body]]
@@ -251,9 +251,9 @@ def forward_dynamics_jvp(
     dparameters: Parameters | None = None,
 ) -> tuple[JointField]:
     """δq̈."""
-    found = articulated_motion(tree, q, v, tau, f_ext)
-    (taken,) = inverse_dynamics_jvp(tree, q, v, found.qdd, dq, dv, tree.still(), f_ext, df_ext, dparameters)
+    motion = articulated_motion(tree, q, v, tau, f_ext)
+    (taken,) = inverse_dynamics_jvp(tree, q, v, motion.qdd, dq, dv, tree.still(), f_ext, df_ext, dparameters)
     left: JointField = tree.field()
     for body in tree.outward():
         left[body] = minus(dtau[body], taken[body])
-    return (_accelerations(tree, found.step, left),)
+    return (_accelerations(tree, motion.step, left),)

@@ -39,15 +39,15 @@ def forward_dynamics_derivatives(
     tree: OrderedTree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces
 ) -> tuple[Field[Matrix], Field[Matrix], Field[Matrix]]:
     """∂q̈/∂q, ∂q̈/∂q̇ and M⁻¹, a block for each pair of joints."""
-    found = articulated_motion(tree, q, v, tau, f_ext)
+    articulated = articulated_motion(tree, q, v, tau, f_ext)
     by_q, by_v, inverse = zeros(tree, 3)
-    accelerations_vary(tree, found, moving(tree, q, v, found.qdd, f_ext), by_q, by_v, inverse)
+    accelerations_vary(tree, articulated, moving(tree, q, v, articulated.qdd, f_ext), by_q, by_v, inverse)
     return by_q, by_v, inverse
 
 
 def accelerations_vary(
     tree: OrderedTree,
-    found: ArticulatedMotion,
+    articulated: ArticulatedMotion,
     motion: Moving,
     by_q: Field[Matrix],
     by_v: Field[Matrix],
@@ -55,8 +55,8 @@ def accelerations_vary(
     taken: Taken | None = None,
 ) -> None:
     """The same from the results of recursions, into fields of zeros, or to ``taken`` if it is given."""
-    joints = giving_way(tree, motion.X0, found.step)
-    pushed = _pushed(tree, found, motion, joints, by_q, by_v)
+    joints = giving_way(tree, motion.X0, articulated.step)
+    pushed = _pushed(tree, articulated, motion, joints, by_q, by_v)
     respond(tree, joints, inverse, (by_q, by_v), pushed, taken)
 
 
@@ -73,7 +73,7 @@ class _Coupled(NamedTuple):
 
 def _coupled(tree: Tree, B: Field[Coriolis], joints: Field[GivingWay]) -> _Coupled:
     """C and Y, inward."""
-    C, Y = found = _Coupled(tree.field(), tree.field())
+    C, Y = coupled = _Coupled(tree.field(), tree.field())
     C[tree.world] = Coriolis.zero().columns()
     for body in tree.outward():
         C[body] = B[body].columns()
@@ -83,11 +83,11 @@ def _coupled(tree: Tree, B: Field[Coriolis], joints: Field[GivingWay]) -> _Coupl
         Y[body] = [-Vec3(*row) for row in columns([D.solve(each) for each in u], body.joint.nv)]
         handed = [force + combination(K, each) for force, each in zip(C[body], u, strict=True)]
         C[body.parent] = [x + force for x, force in zip(C[body.parent], handed, strict=True)]
-    return found
+    return coupled
 
 
 def _pushed(
-    tree: OrderedTree, found: ArticulatedMotion, motion: Moving, joints: Field[GivingWay], *X: Field[Matrix]
+    tree: OrderedTree, articulated: ArticulatedMotion, motion: Moving, joints: Field[GivingWay], *X: Field[Matrix]
 ) -> Field[list[Force]]:
     """The forces on held parents due to a change of a joint's q, then of its q̇; X: accelerations of it and the joints
     behind it.
@@ -97,9 +97,9 @@ def _pushed(
     motion.F[tree.world] = Force.zero()
     for joint in tree.inward():
         S, _, D = joints[joint]
-        turned, A, x, pushed[joint] = _own(joint, found, motion, joints[joint], C[joint])
+        turned, A, x, pushed[joint] = _own(joint, articulated, motion, joints[joint], C[joint])
         _put(X, joint, joint, x)
-        held = joint.joint.nv < 6 or bool(found.step.rotor[joint] or motion.joints[joint].S_q)
+        held = joint.joint.nv < 6 or bool(articulated.step.rotor[joint] or motion.joints[joint].S_q)
         P[joint] = _behind(joints[joint], A, x) if held else [-S.times(D.solve(S.dot(force))) for force in C[joint]]
         for body in tree.carried_by(joint):
             x = _followed(joints[body], turned if held else _DIRECTIONS, Y[body], P[body.parent])
@@ -113,7 +113,7 @@ def _pushed(
 
 
 def _own(
-    joint: Body, found: ArticulatedMotion, motion: Moving, giving: GivingWay, C: list[Force]
+    joint: Body, articulated: ArticulatedMotion, motion: Moving, giving: GivingWay, C: list[Force]
 ) -> tuple[list[Vec3], list[Motion], Matrix, list[Force]]:
     """The angular velocities of changes of a joint's q, then of its q̇, the accelerations with the joint at rest, those
     of the joint, and the forces on its parent.
@@ -122,7 +122,7 @@ def _own(
     _, Psi_d, Psi_dd, Omega, S_q = motion.joints[joint]
     turned = [each.angular for each in (*Psi_d.columns(), *S.columns())]
     A = [*Psi_dd.columns(), *Omega.columns()]
-    f = [X0.to_parent(found.IA[joint] * X0.to_child(a)) for a in A]
+    f = [X0.to_parent(articulated.IA[joint] * X0.to_child(a)) for a in A]
     f = [combination(C, w.numbers()) + force for w, force in zip(turned, f, strict=True)]
     u = [S.dot(force) for force in f]
     own = [plus(each, varied.dot(F)) for each, varied in zip(u, S_q, strict=False)]

@@ -41,12 +41,12 @@ class Moving(NamedTuple):
 def moving(tree: Tree, q: JointValues, v: JointValues, a: JointValues, f_ext: BodyForces) -> Moving:
     """Inertias, forces on single bodies and their derivatives, outward."""
     X0, joints, V, A = joint_motions(tree, q, v, a)
-    found = Moving(X0, joints, tree.field(), tree.field(), tree.field())
+    motion = Moving(X0, joints, tree.field(), tree.field(), tree.field())
     for body in tree.outward():
-        found.I[body] = I = X0[body].to_parent(body.inertia)
-        found.B[body] = B = Coriolis.of_body(I, V[body])
-        found.F[body] = I * A[body] + V[body].cross(B.momentum) - X0[body].to_parent(f_ext[body])
-    return found
+        motion.I[body] = I = X0[body].to_parent(body.inertia)
+        motion.B[body] = B = Coriolis.of_body(I, V[body])
+        motion.F[body] = I * A[body] + V[body].cross(B.momentum) - X0[body].to_parent(f_ext[body])
+    return motion
 
 
 def inverse_dynamics_derivatives(

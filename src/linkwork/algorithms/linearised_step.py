@@ -4,7 +4,7 @@
     rates      δv⁺ = δv + dt δa
     positions  q⁺ = q ⊕ dt v⁺                δq⁺ = C δq + dt E δv⁺
 
-The joint forces f and the drag r, which is added to rotor inertias, are those of ``step_forces``. Their derivatives
+The joint forces f and the drag r, which is added to rotor inertias, are those of ``joint_drive``. Their derivatives
 with respect to a joint's own q, v and τ, and the blocks C and E of q ⊕ s, are found by dual numbers; a_q and a_v are
 those of ``forward_dynamics_derivatives``. All derivatives with respect to q are in tangent spaces.
 """
@@ -17,8 +17,8 @@ from typing import NamedTuple
 from linkwork.algorithms.articulated_body import articulated_motion
 from linkwork.algorithms.forward_dynamics_derivatives import accelerations_vary
 from linkwork.algorithms.inverse_dynamics_derivatives import moving
+from linkwork.algorithms.joint_drive import force_and_rotor, forces
 from linkwork.algorithms.mass_matrix_inverse import zeros
-from linkwork.algorithms.step_forces import force_and_rotor, forces
 from linkwork.algorithms.tree import Body, BodyForces, Field, JointValues, OrderedTree
 from linkwork.spatial import Coordinates, Scalar
 from linkwork.spatial.dual import along, rate_of
@@ -44,19 +44,19 @@ def linearised_step(
     **parts: JointValues,
 ) -> tuple[list[list[Field[Matrix]]], list[list[Field[Matrix]]]]:
     """∂q⁺ and ∂v⁺ with respect to q and v, then with respect to τ: a block for each pair of joints. ``parts`` are those
-    of ``step_forces``, tau among them.
+    of ``joint_drive``, tau among them.
     """
     load = tree.unloaded() if f_ext is None else f_ext
     force, rotor = forces(tree, q, v, dt, **parts)
-    found = articulated_motion(tree, q, v, force, load, rotor)
-    motion = moving(tree, q, v, found.qdd, load)
+    articulated = articulated_motion(tree, q, v, force, load, rotor)
+    motion = moving(tree, q, v, articulated.qdd, load)
     own: Field[_Own] = tree.field()
     of_q: list[Field[Matrix]] = [tree.field() for _ in range(3)]
     of_v = zeros(tree, 3)  # hold a_q, a_v and M⁻¹ until these are taken
 
     for body in tree.outward():
         own[body] = _own(
-            body, q[body], v[body], found.qdd[body], dt, {name: each[body] for name, each in parts.items()}
+            body, q[body], v[body], articulated.qdd[body], dt, {name: each[body] for name, each in parts.items()}
         )
 
     def taken(body: Body, column: Body, blocks: list[Matrix]) -> None:
@@ -69,7 +69,7 @@ def linearised_step(
                 rates[body, column] = rate = _scaled(dt, change)
                 positions[body, column] = _product(dtE, rate, n)
 
-    accelerations_vary(tree, found, motion, of_v[0], of_v[1], of_v[2], taken)
+    accelerations_vary(tree, articulated, motion, of_v[0], of_v[1], of_v[2], taken)
 
     for body in tree.outward():
         _, _, _, C, dtE = own[body]
@@ -98,14 +98,14 @@ def _own(
     def turned(to: Coordinates) -> Coordinates:
         return [rate_of(number) for number in joint.difference(after, to)]
 
-    found = (
+    derivatives = (
         [change(at, v, parts) for at in moved],
         [change(q, along(v, e), parts) for e in directions],
         [change(q, v, {**parts, "tau": along(parts["tau"], e)}) for e in directions],
         [turned(joint.integrate(at, step)) for at in moved],
         [turned(joint.integrate(q, along(step, e))) for e in directions],
     )
-    by_q, by_v, by_tau, C, E = (columns(each, n) for each in found)
+    by_q, by_v, by_tau, C, E = (columns(each, n) for each in derivatives)
     return _Own(by_q, by_v, by_tau, C, _scaled(dt, E))
 
 

@@ -63,25 +63,25 @@ def mass_matrix_inverse(tree: OrderedTree, q: JointValues) -> tuple[Field[Matrix
     return (Y,)
 
 
-def giving_way(tree: Tree, X0: Field[Transform], found: Joints) -> Field[GivingWay]:
+def giving_way(tree: Tree, X0: Field[Transform], bodies: Joints) -> Field[GivingWay]:
     """The joints' quantities transformed from the bodies' own frames to those of their roots."""
     joints: Field[GivingWay] = tree.field()
     for body in tree.outward():
-        X, D = X0[body], found.D[body]
-        S = Columns([X.to_parent(column) for column in found.S[body].columns()])
-        U = [X.to_parent(force) for force in found.U[body]]
+        X, D = X0[body], bodies.D[body]
+        S = Columns([X.to_parent(column) for column in bodies.S[body].columns()])
+        U = [X.to_parent(force) for force in bodies.U[body]]
         joints[body] = GivingWay(S, [-combination(U, D.solve(unit)) for unit in units(body.joint.nv)], D)
     return joints
 
 
 def zeros(tree: OrderedTree, count: int) -> list[Field[Matrix]]:
     """So many matrices, zero for each pair of a joint and one before it, to which ``respond`` adds."""
-    found: list[Field[Matrix]] = [tree.field() for _ in range(count)]
+    matrices: list[Field[Matrix]] = [tree.field() for _ in range(count)]
     for body in tree.depth_first():
         for other in tree.bodies_before(body):
-            for X in found:
+            for X in matrices:
                 X[body, other] = [[0.0] * other.joint.nv for _ in range(body.joint.nv)]
-    return found
+    return matrices
 
 
 Taken = Callable[[Body, Body, list[Matrix]], None]
@@ -122,9 +122,9 @@ def respond(
                 for each, block in zip(X, own, strict=False):
                     each[joint, body] = block
 
-    def found(body: Body, given: Matrix, which: slice = slice(None)) -> Matrix:
+    def completed(body: Body, alone: Matrix, which: slice = slice(None)) -> Matrix:
         """The acceleration of a joint: that with its parent held, and that due to its parent's motion."""
-        return [plus(x, y) for x, y in zip(given, answer(body, joints[body].K, which), strict=True)]
+        return [plus(x, y) for x, y in zip(alone, answer(body, joints[body].K, which), strict=True)]
 
     def keep(rows: Sequence[Body], body: Body, Y: Matrix) -> None:
         """Store M⁻¹ of rows and a body before them, and by symmetry of the body and the rows."""
@@ -136,16 +136,16 @@ def respond(
     for rows in tree.rows_inward():
         P[tree.world] = [Motion.zero()] * sum(row.joint.nv for row in rows)
         for body in tree.bodies_before(rows[0]):
-            Y = found(body, _together(inverse, rows, body))
+            Y = completed(body, _together(inverse, rows, body))
             keep(rows, body, Y)
             move(rows, body, Y, 0)
         for k, body in enumerate(rows):  # each of the rows is before, at or after the body
-            known, after = _together(inverse, rows[:k], body), rows[k + 1 :]
-            own = slice(len(known), len(known) + body.joint.nv)
-            inverse[body, body] = Y = _lower(found(body, joints[body].inverse(), own))
-            others = found(body, _together(inverse, after, body), slice(own.stop, None))
+            before, after = _together(inverse, rows[:k], body), rows[k + 1 :]
+            own = slice(len(before), len(before) + body.joint.nv)
+            inverse[body, body] = Y = _lower(completed(body, joints[body].inverse(), own))
+            others = completed(body, _together(inverse, after, body), slice(own.stop, None))
             keep(after, body, others)
-            move(rows, body, [*known, *Y, *others], k)
+            move(rows, body, [*before, *Y, *others], k)
         for body in tree.bodies_after(rows[-1]) if X else ():
             move(rows, body, _together(inverse, rows, body), len(rows))
 
@@ -174,6 +174,6 @@ def _while_parents_are_held(tree: OrderedTree, joints: Field[GivingWay], y: Fiel
             k[row] = [force + combination(K, each) for force, each in zip(k[row], u, strict=True)]
 
 
-def _lower(found: Matrix) -> Matrix:
+def _lower(block: Matrix) -> Matrix:
     """A symmetric matrix, with its lower triangle copied to the upper one."""
-    return [[found[max(i, k)][min(i, k)] for k in range(len(found))] for i in range(len(found))]
+    return [[block[max(i, k)][min(i, k)] for k in range(len(block))] for i in range(len(block))]

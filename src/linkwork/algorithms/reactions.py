@@ -22,27 +22,27 @@ def virtual_work_reactions(
     tree: Tree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces, frame: str = "child"
 ) -> tuple[JointField, Field[Force]]:
     """q̈ and the wrench that each joint transmits to its child."""
-    found = constrained_motion(tree, q, v, tau, f_ext)
-    return found.qdd, seen(tree, found.f, found.X, frame)
+    motion = constrained_motion(tree, q, v, tau, f_ext)
+    return motion.qdd, seen(tree, motion.f, motion.X, frame)
 
 
 def articulated_body_reactions(
     tree: Tree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces, frame: str = "child"
 ) -> tuple[JointField, Field[Force]]:
     """q̈ and the wrench that each joint transmits to its child."""
-    found = articulated_motion(tree, q, v, tau, f_ext)
+    motion = articulated_motion(tree, q, v, tau, f_ext)
     f: Field[Force] = tree.field()
     for body in tree.outward():
-        f[body] = found.IA[body] * found.A[body] + found.pA[body]
-    return found.qdd, seen(tree, f, found.X, frame)
+        f[body] = motion.IA[body] * motion.A[body] + motion.pA[body]
+    return motion.qdd, seen(tree, f, motion.X, frame)
 
 
 def inverse_dynamics_reactions(
     tree: Tree, q: JointValues, v: JointValues, a: JointValues, f_ext: BodyForces, frame: str = "child"
 ) -> tuple[JointField, Field[Force]]:
     """τ and the wrench that each joint transmits to its child."""
-    found = newton_euler(tree, q, v, a, f_ext)
-    return found.tau, seen(tree, found.F, found.X, frame)
+    motion = newton_euler(tree, q, v, a, f_ext)
+    return motion.tau, seen(tree, motion.F, motion.X, frame)
 
 
 def seen(tree: Tree, f: Field[Force], X: Field[Transform], frame: str) -> Field[Force]:

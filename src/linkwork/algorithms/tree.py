@@ -257,6 +257,17 @@ class LoopEnd(OpenLoop, Protocol):
     def frame(self) -> Point: ...
 
 
+class Pair(Protocol):
+    """The two frames between which a loop is closed, with the number of its kind of condition."""
+
+    @property
+    def condition(self) -> int: ...
+    @property
+    def one(self) -> Point: ...
+    @property
+    def other(self) -> Point: ...
+
+
 class LoopedTree(Tree, Protocol):
     """A mechanism with loops. Its frames are the holds of the loops, those of one loop with the same name, on the
     bodies that it constrains; holds on the world have no steps.
@@ -264,6 +275,9 @@ class LoopedTree(Tree, Protocol):
 
     def frames(self) -> Iterator[Point]:
         """The holds, as frames."""
+
+    def pairs(self, conditions: int) -> Iterator[Pair]:
+        """The loops between two ends each, as pairs of frames, with so many kinds of conditions."""
 
     def loops(self) -> Iterator[Any]: ...
     def strands(self) -> Iterator[Any]:

@@ -123,13 +123,14 @@ class CompiledFunction:
         return f"<compiled function {self.name}({shown}) -> {', '.join(map(str, self.result_shapes))}>"
 
     def __reduce__(self) -> Any:
-        parts = (self.name, self.shapes, self.program, self._structure, self.result_shapes, self.configurations)
+        program = self._plan(current_form()).task.any_program  # type: ignore[attr-defined]
+        parts = (self.name, self.shapes, program, self._structure, self.result_shapes, self.configurations)
         return _restored, parts
 
     @property
     def program(self) -> Program:
         """The intermediate code."""
-        return self._task.program
+        return self._task.any_program
 
     @property
     def nested(self) -> bool:

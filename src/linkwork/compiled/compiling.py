@@ -5,14 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 from linkwork.arguments import is_integer
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.ir.program import Program, same
+from linkwork.engine.plans.traced import gives_up, giving_up
 from linkwork.engine.spaces import SPACES
+from linkwork.engine.trace.tracer import TooLong
 from linkwork.errors import ArgumentError, TracingError, shown
+from linkwork.model.memo import requested, requesting
 from linkwork.model.model import Model
 
 MOST_NUMBERS = 1_000_000
@@ -54,24 +58,56 @@ def compile(function: Callable[..., Any], /, **shapes: Any) -> CompiledFunction:
     """
     name = getattr(function, "__name__", type(function).__name__)
     parameters = _parameters(name, function, shapes)
-    found = trace(name, function, parameters)
-    again = trace(name, function, parameters, warns=False)
-    if found[1:] != again[1:] or not same(found[0], again[0]):
+    configurations = {key: model for key in parameters if (model := _configuration_of(shapes[key])) is not None}
+    return compiled(name, function, parameters, configurations, function)
+
+
+def compiled(
+    name: str,
+    text: Callable[..., Any],
+    shapes: Mapping[str, Shape],
+    configurations: Mapping[str, Model] = MappingProxyType({}),
+    function: Callable[..., Any] | None = None,
+) -> CompiledFunction:
+    """A text over arrays as a compiled function. It is traced now; and once more with calls of code with loops, if it
+    is too long without these, or part of a text that is. A user's ``function`` may change: it is traced twice.
+    """
+    made = requested.get()
+
+    def traced(form: str, first: bool = False, **options: Any) -> tuple[Program, Any, tuple[Shape, ...]]:
+        with requesting(form), giving_up(first):
+            return trace(name, text, shapes, **options)
+
+    try:
+        found = traced(made, first=not made)
+    except TooLong:
+        made = "rolled"
+        found = traced(made)
+    program, structure, results = found
+
+    def unchanged() -> bool:
+        again = traced(made, warns=False)
+        return found[1:] == again[1:] and same(program, again[0])
+
+    def in_form() -> Program:
+        if requested.get() in (made, "") or (function is not None and not unchanged()):
+            return program
+        return traced(requested.get(), first=gives_up())[0]
+
+    if function is not None and not unchanged():
         raise TracingError(
             f"{name} does not do the same each time that it is run; random numbers, clocks and counters must be "
             f"arguments",
             "",
         )
-    program, structure, results = found
-    configurations = {key: model for key in parameters if (model := _configuration_of(shapes[key])) is not None}
+    branches = None if function is None else _branches(name, function, shapes, program)
     return CompiledFunction(
-        name, parameters, lambda: program, structure, results, configurations=configurations, function=function,
-        branches=_branches(name, function, parameters, program),
-    )  # fmt: skip
+        name, shapes, in_form, structure, results, configurations=configurations, function=function, branches=branches
+    )
 
 
 def _branches(
-    name: str, function: Callable[..., Any], parameters: dict[str, Shape], program: Program
+    name: str, function: Callable[..., Any], parameters: Mapping[str, Shape], program: Program
 ) -> Callable[[], Program] | None:
     """The program with the same instructions for isomorphic branches, if a mechanism has them; also None if the
     function needs numbers that are not known then.

@@ -16,8 +16,8 @@ import numpy as np
 from linkwork.algorithms import ALGORITHMS
 from linkwork.compiled.arrays import array_of, numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
-from linkwork.compiled.compiling import compile
-from linkwork.compiled.tracing import Shape, trace
+from linkwork.compiled.compiling import compile, compiled
+from linkwork.compiled.tracing import Shape
 from linkwork.engine.trace.differentiate import pulled, pushed
 from linkwork.engine.trace.specialise import specialise
 from linkwork.errors import ArgumentError, shown
@@ -59,7 +59,7 @@ def jvp(function: CompiledFunction | Callable[..., Any], /, **shapes: Any) -> Co
         return _structured(f, results), _structured(f, changes)
 
     more = {tangent: _tangent_shape(f, name) for name, tangent in tangents.items()}
-    return _made(f, f"jvp{_OF}{f.name}", text, {**f.shapes, **more})
+    return compiled(f"jvp{_OF}{f.name}", text, {**f.shapes, **more}, f.configurations)
 
 
 def vjp(function: CompiledFunction | Callable[..., Any], /, **shapes: Any) -> CompiledFunction:
@@ -91,7 +91,7 @@ def vjp(function: CompiledFunction | Callable[..., Any], /, **shapes: Any) -> Co
         found = [_lowered(f, name, arguments[k], gradients[k]) for k, name in enumerate(f.shapes)]
         return _structured(f, results), tuple(found)
 
-    return _made(f, f"vjp{_OF}{f.name}", text, {**f.shapes, **weights})
+    return compiled(f"vjp{_OF}{f.name}", text, {**f.shapes, **weights}, f.configurations)
 
 
 def jacobian_of(
@@ -132,7 +132,7 @@ def jacobian_of(
             leaves.append(tuple(parts) if len(parts) > 1 else parts[0])
         return f._result(tuple(leaves))
 
-    return _made(f, f"jacobian{_OF}{f.name}", text, f.shapes)
+    return compiled(f"jacobian{_OF}{f.name}", text, f.shapes, f.configurations)
 
 
 def _by_columns(f: CompiledFunction, chosen: Sequence[str], arguments: list[list[Any]]) -> Any:
@@ -177,10 +177,14 @@ def _moving(model: Model) -> Any:
 def _lifted(f: CompiledFunction, name: str, q: list[Any], tangent: list[Any]) -> list[Any]:
     """How an argument's numbers change along a tangent."""
     model = f.configurations.get(name)
-    if model is None:
-        return tangent
+    return tangent if model is None else lifted(model, q, tangent)
+
+
+def lifted(model: Model, q: list[Any], tangent: list[Any]) -> list[Any]:
+    """How the numbers of a configuration change along a velocity."""
     _, ((change,),) = pushed(_moving(model), [q, [0.0] * model.nv], [[[0.0] * model.nq, tangent]])
-    return change
+    found: list[Any] = change
+    return found
 
 
 def _lowered(f: CompiledFunction, name: str, q: list[Any], gradient: list[Any]) -> Any:
@@ -225,12 +229,6 @@ def _new_name(f: CompiledFunction, name: str) -> str:
             raise ArgumentError(f"{f.name} has an argument {name!r}, a name that its derivative needs; rename it")
         name = name[0] + name
     return name
-
-
-def _made(f: CompiledFunction, name: str, text: Callable[..., Any], shapes: dict[str, Shape]) -> CompiledFunction:
-    """A derivative of a function, whose configurations are its configurations."""
-    program, structure, results = trace(name, text, shapes)
-    return CompiledFunction(name, shapes, lambda: program, structure, results, configurations=f.configurations)
 
 
 def _flat(array: Any) -> list[Any]:

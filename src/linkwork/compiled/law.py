@@ -13,6 +13,7 @@ from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import Plan, TracedTask, looped
+from linkwork.engine.plans.traced import gives_up, giving_up
 from linkwork.engine.run import threads
 from linkwork.engine.trace.isomorphic import branches_of
 from linkwork.errors import TracingError
@@ -48,7 +49,8 @@ def law(
 
     def program(isomorphic: bool = False) -> Program:
         try:
-            found, _, shaped = trace(name, text, shapes, isomorphic, gives_up=optional)
+            with giving_up(optional or gives_up()):
+                found, _, shaped = trace(name, text, shapes, isomorphic)
         except TracingError as error:
             if not isinstance(error.__cause__, ZeroDivisionError):
                 raise

@@ -15,6 +15,7 @@ from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.passes import eliminate_dead_code
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans.costs import most
+from linkwork.engine.plans.traced import gives_up
 from linkwork.engine.trace.tracer import TooLong, Tracer
 from linkwork.errors import LinkworkError, TracingError, excuse, warn_caller, whereabouts
 
@@ -32,14 +33,13 @@ def trace(
     parameters: Mapping[str, Shape],
     isomorphic: bool = False,
     warns: bool = True,
-    gives_up: bool = False,
 ) -> tuple[Program, Structure, tuple[Shape, ...]]:
     """The program of a function, the structure of its result, and the shapes of the arrays in it. With ``isomorphic``,
     isomorphic branches of mechanisms get the same instructions, and elementary functions are expanded. It ``warns`` of
-    a long trace before it ends, or ``gives_up`` and raises ``TooLong``.
+    a long trace before it ends, or raises ``TooLong`` inside of ``giving_up``.
     """
-    longest = (_TOO_LONG if gives_up else _LONG) * most("traced") if gives_up or warns else None
-    warn = None if gives_up else lambda: _warn_of_length(name)
+    longest = (_TOO_LONG if gives_up() else _LONG) * most("traced") if gives_up() or warns else None
+    warn = None if gives_up() else lambda: _warn_of_length(name)
     tracer = Tracer(expand=isomorphic, isomorphic=isomorphic, most=longest, warn=warn)
     arrays = _arguments(tracer, parameters)
     try:

@@ -12,6 +12,7 @@ The modules:
     limits                          of torques
     joint_space                     control of joints
     goals, priorities, law          tasks at points, one below the other; the law in one kernel
+    impedance                       a task that keeps the robot's inertia and is passive
     virtual_linkage, held_object    an object in several hands, and the forces inside it
     constrained, operational_space  supports and loops; the controller of points
     supports, quadratic             feet on the ground; quadratic programs
@@ -20,6 +21,7 @@ The modules:
 
 from linkwork.control.goals import Task
 from linkwork.control.held_object import AugmentedObject, HeldObject, augmented_object
+from linkwork.control.impedance import Impedance
 from linkwork.control.joint_space import ComputedTorque, PDPlusGravity
 from linkwork.control.operational_space import Command, OperationalSpaceController, Posture
 from linkwork.control.priorities import Level
@@ -36,6 +38,7 @@ __all__ = [
     "Constant",
     "CubicSpline",
     "HeldObject",
+    "Impedance",
     "Level",
     "LinkForces",
     "MinimumJerk",

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from linkwork.arguments import finite_array
 from linkwork.compiled.arrays import is_traced
@@ -58,7 +58,7 @@ class ControllerConstraints:
         model: Model,
         constraints: Constraints,
         points: Sequence[Point],
-        idle: Array,
+        idle: NDArray[np.bool_],
         reactions: Reference | ArrayLike | None,
     ) -> None:
         self.held: HeldBy = held_by(model, constraints if constraints is not None else [])

@@ -16,6 +16,7 @@ from linkwork.control.references import Reference, Sample, as_reference
 from linkwork.control.rotations import angular_motion, coordinate_rate, cross, log, scalars
 from linkwork.dynamics.arguments import Array, as_array, check_finite
 from linkwork.errors import ArgumentError, shown
+from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model, Point
 
 _SHAPES = {"pose": (4, 4), "position": (3,), "rotation": (3, 3)}
@@ -28,7 +29,8 @@ class Situation:
 
     There are six rows for each point, in its own axes. q (nq,), v (nv,); placements of the points (m, 4, 4), and of the
     other frames that goals use; jacobian J, responses J M⁻¹ (6m, nv); drift J̇v and velocity J v (6m,); mass M (nv,
-    nv); bias h (nv,), the Coriolis, gravity and damping forces.
+    nv); bias h (nv,), the Coriolis, gravity and damping forces. The controller's constraints, and the placements
+    (k, 4, 4) that they hold, if these are traced.
     """
 
     model: Model
@@ -41,6 +43,8 @@ class Situation:
     velocity: Array
     mass: Array
     bias: Array
+    constraints: tuple[Constraint, ...] = ()
+    held_at: Array | None = None
 
 
 class Wanted(NamedTuple):

@@ -14,6 +14,7 @@ from linkwork.control.constrained import ControllerConstraints
 from linkwork.control.gains import Gains, gains
 from linkwork.control.goals import Goal, Situation, Task, one_state
 from linkwork.control.held_object import HeldObject
+from linkwork.control.impedance import Impedance
 from linkwork.control.law import CompiledController, ControlLaw, warn_of_motors
 from linkwork.control.limits import TorqueLimits, limited
 from linkwork.control.priorities import HANDLING, Hierarchy, Level, regular_forces
@@ -110,8 +111,8 @@ class OperationalSpaceController(CompiledController):
 
     Args:
         model: the mechanism.
-        levels: highest priority first; each is a ``Task``, a ``HeldObject`` or a list of these, which then share one
-            priority.
+        levels: highest priority first; each is a ``Task``, an ``Impedance``, a ``HeldObject`` or a list of these, which
+            then share one priority.
         posture: for the motion that the tasks leave free; without it that motion is undamped.
         limits: on torque, by the model's ``effort_limit``: "none"; "clip", each joint by itself; or "scale", everything
             beyond the compensation by one factor, which keeps the direction of motion.
@@ -202,7 +203,7 @@ class OperationalSpaceController(CompiledController):
 
     def _compiled_law(self) -> ControlLaw | None:
         """The law for regular states, in which every level has full rank; the same as ``command`` to rounding."""
-        plain = all(type(goal) in (Task, HeldObject) for goal in self._goals)
+        plain = all(type(goal) in (Task, HeldObject, Impedance) for goal in self._goals)
         own = type(self).command is OperationalSpaceController.command
         if not plain or not own or not within("task_rows", len(self._rows)):
             return None
@@ -243,7 +244,8 @@ class OperationalSpaceController(CompiledController):
         at = self._at(next(given) if self._constraints else None)
         bias, none = nonlinear_effects(model, q, v) + viscous * v, np.empty((0, 0))
         places, velocity = forward_kinematics(model, q, self._places), frame_velocity(model, q, v, points).ravel()
-        now = Situation(model, q, v, places, none, none, none, velocity, mass_matrix(model, q), bias)
+        under = (at.held.constraints, at.placements) if isinstance(at, ConstrainedPoints) else ()
+        now = Situation(model, q, v, places, none, none, none, velocity, mass_matrix(model, q), bias, *under)
         held, loads, first, seen = bias * self._driven, np.zeros(6 * len(points)), 0, len(points)
         accelerations = []
         for goal in self._goals:
@@ -347,7 +349,8 @@ class OperationalSpaceController(CompiledController):
         places, responses = forward_kinematics(model, q, self._places), force_responses(model, q, points)
         bias = nonlinear_effects(model, q, v) + self._viscous * v
         drift, mass = jacobian_drift(model, q, v, points), mass_matrix(model, q)
-        return Situation(model, q, v, places, J, responses, drift, J @ v, mass, bias)
+        constraints = self._constraints.held.constraints
+        return Situation(model, q, v, places, J, responses, drift, J @ v, mass, bias, constraints)
 
 
 def _between(numbers: Array, first: int, count: int) -> Array:

@@ -141,7 +141,8 @@ class VirtualLinkage:
     def _chosen(self, places: Array) -> tuple[tuple[int, int], ...]:
         """Links that depend least on each other, one after another."""
         every = list(combinations(range(self.count), 2))
-        left, found = _directions(places, every), []
+        left = _directions(places, every)
+        found: list[tuple[int, int]] = []
         for _ in range(3 * self.count - 6):
             sizes = np.linalg.norm(left, axis=0)
             best = int(sizes.argmax())

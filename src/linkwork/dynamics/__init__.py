@@ -8,14 +8,17 @@ The modules, in the order of the data flow:
                             functions that are one algorithm each
     light_bodies, high_speeds, lost_digits, diagnosis
                             why a result does not exist, or has lost digits
-    at_points, inversion, operational_inertia, task_space
-                            operational space at points
+    inversion, at_points    operational space at points, over arrays
     loads, actuators        forces at points; forces of motors
     varied, possible        parameters as data, and whether they are physical
     held                    constraints on a model, in a state
-    constraint_solvers, closed_chains, coupled_joints
+    constraint_solvers, pair_conditions, closed_chains, coupled_joints
                             solvers for their forces
     constrained_state       rows and forces of constraints in a state
+    constrained_points, questions
+                            operational space under constraints; from arguments to kernels
+    operational_inertia, task_space, operational_rates
+                            the functions of operational space, and derivatives
     constrained_call        from arguments to kernels, for the functions
     constrained, constrained_inverse, impacts
                             of dynamics with constraints

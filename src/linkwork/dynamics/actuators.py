@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,66 +50,42 @@ def actuator_torques(
     check_model(model)
     if not model.actuators:
         raise ArgumentError(f"model {model.name!r} has no actuators; lw.Builder.build takes some")
-    found: Array = _kernel(model)(q, v, control, out=out)
-    return found
+    tau: Array = _kernel(model)(q, v, control, out=out)
+    return tau
 
 
 @kept_with_model
 def _kernel(model: Model) -> CompiledFunction:
     from linkwork.compiled.law import law
 
-    motors = _motors(model)
-    shapes = {"q": (model.nq,), "v": (model.nv,), "control": (len(model.actuators),)}
-    frames = [model.frame(name) for name in motors.frames]
-    return law("actuator_torques", motors.text, shapes, [(model.nv,)], model, frames, model.actuators, motors.gears)
-
-
-@dataclass(frozen=True)
-class _Motors:
-    """All actuators as arrays; ``lengths`` (nu, nq) and ``gears`` (nu, nv) map q and v to lengths and their rates."""
-
-    model: Model
-    lengths: Array
-    gears: Array
-    gain: Array
-    constant: Array
-    by_length: Array
-    by_rate: Array
-    control: tuple[Array, Array]
-    force: tuple[Array, Array]
-    frames: tuple[str, ...]
-    at: list[int]
-    wrenches: Array
-
-    def text(self, q: Any, v: Any, control: Any) -> Any:
-        """The joint forces, over arrays of one state."""
-        force = self.gain * np.minimum(np.maximum(control, self.control[0]), self.control[1]) + self.constant
-        if self.by_length.any():
-            force = force + self.by_length * times(self.lengths, q)
-        if self.by_rate.any():
-            force = force + self.by_rate * times(self.gears, v)
-        force = np.minimum(np.maximum(force, self.force[0]), self.force[1])
-        tau = times(transposed(self.gears), force)
-        if self.frames:
-            wrenches = np.concatenate([force[row] * wrench for row, wrench in zip(self.at, self.wrenches, strict=True)])
-            tau = tau + times(transposed(jacobian(self.model, q, self.frames)), wrenches)
-        return tau
-
-
-def _motors(model: Model) -> _Motors:
     own = model.actuators
     for one in own:
         if one.left_out:
             raise ArgumentError(f"the forces of actuator {one.name!r} are not known, since it has {one.left_out}")
     lengths, gears = _gears(model)
-    bias = np.array([one.bias for one in own]).reshape(-1, 3).T
-    ends = np.clip([[getattr(one, name)[k] for one in own] for name in _RANGES for k in (0, 1)], -_MOST, _MOST)
+    gain, bias = np.array([one.gain for one in own]), np.array([one.bias for one in own]).reshape(-1, 3)
+    constant, by_length, by_rate = bias.T
+    ranges = [[getattr(one, name)[k] for one in own] for name in ("control_range", "force_range") for k in (0, 1)]
+    low, high, weakest, strongest = np.clip(ranges, -_MOST, _MOST)
     acting = [row for row, one in enumerate(own) if one.frame is not None]
-    return _Motors(
-        model, lengths, gears, np.array([one.gain for one in own]), bias[0], bias[1], bias[2],
-        (ends[0], ends[1]), (ends[2], ends[3]),
-        tuple(own[row].frame or "" for row in acting), acting, np.array([own[row].wrench for row in acting]),
-    )  # fmt: skip
+    names = [own[row].frame or "" for row in acting]
+
+    def text(q: Any, v: Any, control: Any) -> Any:
+        force = gain * np.minimum(np.maximum(control, low), high) + constant
+        if by_length.any():
+            force = force + by_length * times(lengths, q)
+        if by_rate.any():
+            force = force + by_rate * times(gears, v)
+        force = np.minimum(np.maximum(force, weakest), strongest)
+        tau = times(transposed(gears), force)
+        if names:
+            wrenches = np.concatenate([force[row] * np.array(own[row].wrench) for row in acting])
+            tau = tau + times(transposed(jacobian(model, q, names)), wrenches)
+        return tau
+
+    shapes = {"q": (model.nq,), "v": (model.nv,), "control": (len(own),)}
+    frames = [model.frame(name) for name in names]
+    return law("actuator_torques", text, shapes, [(model.nv,)], model, frames, own, gears)
 
 
 def _gears(model: Model) -> tuple[Array, Array]:
@@ -127,6 +102,5 @@ def _gears(model: Model) -> tuple[Array, Array]:
     return lengths, gears
 
 
-_RANGES = ("control_range", "force_range")
 _MOST = float(np.finfo(np.float64).max)
 """Compiled code takes finite numbers."""

@@ -37,11 +37,11 @@ def as_array(model: Model, name: str, space: str, value: ArrayLike, frames: int 
 def _as_array(model: Model, name: str, space: str, value: ArrayLike, expected: tuple[int, ...]) -> Array:
     if type(value) is np.ndarray and value.dtype is FLOAT64 and value.shape == expected:
         return value
-    given: Array = traced(numbers(value)) if is_traced(value) else array(name, value, expected)
-    axes = given.ndim - len(expected)
-    if axes < 0 or given.shape[axes:] != expected:
-        leading_axes(name, given, expected, f" for model {model.name!r} ({SPACES[space].describe(model)})")
-    return given
+    array_of_states: Array = traced(numbers(value)) if is_traced(value) else array(name, value, expected)
+    axes = array_of_states.ndim - len(expected)
+    if axes < 0 or array_of_states.shape[axes:] != expected:
+        leading_axes(name, array_of_states, expected, f" for model {model.name!r} ({SPACES[space].describe(model)})")
+    return array_of_states
 
 
 def check_finite(model: Model, name: str, space: str, numbers: Array) -> Array:
@@ -66,29 +66,29 @@ def as_given(
     Compiled code checks finiteness itself, and needs no check here.
     """
     check_model(model)
-    given: list[Given | None] = []
+    arrays: list[Given | None] = []
     axes: list[tuple[int, ...]] = []
     for (name, space), value in zip(spaces, values, strict=True):
         if value is None and space == "wrenches":
-            given.append(None)
+            arrays.append(None)
             continue
         shape = SPACES[space].shape(model, frames)
-        found = _as_array(model, name, space, value, shape)  # type: ignore[arg-type]
-        given.append((found, len(shape)))
-        axes.append(found.shape[: found.ndim - len(shape)])
+        value_array = _as_array(model, name, space, value, shape)  # type: ignore[arg-type]
+        arrays.append((value_array, len(shape)))
+        axes.append(value_array.shape[: value_array.ndim - len(shape)])
     batch = broadcast([name for name, _ in spaces], axes)
-    for (name, space), one in zip(spaces, given, strict=True):
+    for (name, space), one in zip(spaces, arrays, strict=True):
         if finite and one is not None:
             check_finite(model, name, space, one[0])
-    return given, batch
+    return arrays, batch
 
 
 def as_batch(
     model: Model, spaces: Sequence[tuple[str, str]], values: Sequence[ArrayLike | None]
 ) -> tuple[list[Array | None], tuple[int, ...]]:
     """The same, all finite, with the arrays broadcast to these dimensions."""
-    given, batch = as_given(model, spaces, values)
-    return [None if found is None else spread(*found, batch) for found in given], batch
+    arrays, batch = as_given(model, spaces, values)
+    return [None if each is None else spread(*each, batch) for each in arrays], batch
 
 
 @dataclass(frozen=True)
@@ -132,23 +132,14 @@ class PointSet:
         """Of six rows for each frame, those that its point asks for."""
         if self.kept is None:
             return result
-        if self._stretch is None or is_traced(result):
-            return np.take(result, self.kept, axis=axis)
-        return (result[self._stretch] if axis == -1 else result[(*self._stretch, slice(None))]).copy()
-
-    @cached_property
-    def _stretch(self) -> tuple[Any, slice] | None:
-        """The rows as one slice of the last axis, if they are contiguous, which is faster to copy."""
-        kept = self.kept or ()
-        first, last = (kept[0], kept[-1] + 1) if kept else (0, 0)
-        return (..., slice(first, last)) if last - first == len(kept) else None
+        return np.take(result, self.kept, axis=axis)
 
 
 def as_frames(model: Model, frames: Frames) -> PointSet:
     """The frames of an argument, cached with the model."""
     try:
-        found: PointSet = model._memo.frames[tuple(frames) if type(frames) is list else frames]
-        return found
+        point_set: PointSet = model._memo.frames[tuple(frames) if type(frames) is list else frames]
+        return point_set
     except KeyError:  # not cached
         pass
     except Exception as error:  # unhashable, not a model, or an error in an object's own hash
@@ -164,16 +155,16 @@ def _new_frames(model: Model, frames: Frames) -> PointSet:
     for item in listed:
         if not isinstance(item, str | Point):
             raise ArgumentError(f"frames must hold names or lw.Point objects, not {shown(item)}")
-    known, key = model._memo.frames, tuple(listed)
-    found: PointSet | None = known.get(key)
-    if found is None:
+    memo, key = model._memo.frames, tuple(listed)
+    point_set: PointSet | None = memo.get(key)
+    if point_set is None:
         points = tuple(Point(item) if isinstance(item, str) else item for item in key)
         offsets = tuple(number for point in points for number in point.offset)
         named = tuple(model.frame(point.frame) for point in points)
-        found = PointSet(model, named, offsets if any(offsets) else (), points)
-        if len(known) >= 1000:  # points that move from call to call
-            known.clear()
-        known[key] = found
+        point_set = PointSet(model, named, offsets if any(offsets) else (), points)
+        if len(memo) >= 1000:  # points that move from call to call
+            memo.clear()
+        memo[key] = point_set
     if len(key) == 1:
-        known[key[0]] = found
-    return found
+        memo[key[0]] = point_set
+    return point_set

@@ -123,8 +123,8 @@ class _Request(NamedTuple):
     ) -> tuple[Plan, list[Array]]:
         """The plan and its results, or an error if one is not finite."""
         states = prod(batch)
-        absent = tuple(name for name, given in zip(self._names, arguments, strict=True) if given is None)
-        rows = [rows_of(plain(*given, batch), given[1], states) for given in arguments if given is not None]
+        absent = tuple(name for name, pair in zip(self._names, arguments, strict=True) if pair is None)
+        rows = [rows_of(plain(*pair, batch), pair[1], states) for pair in arguments if pair is not None]
         into = None if targets is None else [target.reshape(states, -1) for target in targets]
         try:
             plan = function(
@@ -147,7 +147,7 @@ class _Request(NamedTuple):
         """The error for a result that is not finite."""
         self._as_given(values, finite=True)  # report a non-finite argument first
         where = first_not_finite(results, batch)
-        state = [None if given is None else spread(*given, batch)[where] for given in arguments]
+        state = [None if pair is None else spread(*pair, batch)[where] for pair in arguments]
         from linkwork.dynamics.diagnosis import diagnose  # the interpreter is imported late
 
         return diagnose(self.algorithm, self.model, state, moved(self.frames, self.offsets))
@@ -155,7 +155,7 @@ class _Request(NamedTuple):
 
 def _served(serve: Serve, out: Any, arguments: list[Given | None], batch: tuple[int, ...]) -> Any:
     """The result by a builtin, unless it is one state for all of a batch."""
-    present = [(plain(*given, batch), given[1]) for given in arguments if given is not None]
+    present = [(plain(*pair, batch), pair[1]) for pair in arguments if pair is not None]
     if batch and all(array.ndim == axes for array, axes in present):
         return None
     return serve(out, *(array for array, _ in present))
@@ -237,15 +237,17 @@ def every_frames(name: str, model: Model, frames: Frames, out: Any, *values: Arr
     """The same for an algorithm of frames; of the six rows of each frame, those that its point asks for. ``poses`` is a
     function for which that must be all.
     """
-    asked = as_frames(model, frames)
-    serve = asked.quick.get(name)
+    point_set = as_frames(model, frames)
+    serve = point_set.quick.get(name)
     answer = None if serve is None else serve(out, *values)
     if answer is not None:
         return answer
-    for point in asked.points if poses else ():
+    for point in point_set.points if poses else ():
         if point.axes != "pose":
             raise ArgumentError(f"{poses} gives six numbers a frame; point on {point.frame!r} asks for {point.axes!r}")
-    return _answer(call(name, model, values, asked.frames, asked.offsets, asked.quick, out, asked.kept), out)
+    return _answer(
+        call(name, model, values, point_set.frames, point_set.offsets, point_set.quick, out, point_set.kept), out
+    )
 
 
 def _answer(results: list[Array], out: Any) -> Any:
@@ -263,17 +265,11 @@ def recall(table: dict[Any, Any], choices: tuple[Any, ...], out: Any, *values: A
     except Exception as error:  # anything that the comparison of a choice raises
         excuse(error)
         return None
-    return None if code is None else code[0](out, *values, *code[1])
-
-
-def remember(table: dict[Any, Any], choices: tuple[Any, ...], serve: Serve, fixed: Sequence[Array] = ()) -> None:
-    """From now on, ``recall`` answers calls with these choices by a builtin, whose ``fixed`` arguments follow those of
-    the call.
-    """
-    if all(type(choice) in _PLAIN for choice in choices):
-        if len(table) >= _MOST_CODES:  # choices that change from call to call
-            table.clear()
-        table[choices] = serve, fixed
+    if code is None:
+        return None
+    law, fixed = code
+    answer = law.quick(out, *values, *fixed)
+    return law.converted(out, *values, *fixed) if answer is None else answer
 
 
 def serve_by(
@@ -284,35 +280,35 @@ def serve_by(
     out: Any,
     *values: Any,
 ) -> Any:
-    """The result of a kernel for plain arrays, which ``recall`` answers from now on, or for what converts to them; or
+    """The result of a kernel for plain arrays, which ``recall`` returns from now on, or for what converts to them; or
     None. The kernel's ``fixed`` arguments follow those of the call.
     """
-    answer = law.quick(out, *values, *fixed)
-    if answer is None:
-        return law.converted(out, *values, *fixed)
-    remember(table, choices, law.quick, fixed)
-    return answer
+    if all(type(choice) in _PLAIN for choice in choices):
+        if len(table) >= _MOST_CODES:  # choices that change from call to call
+            table.clear()
+        table[choices] = law, fixed
+    return law.served(out, *values, *fixed)
 
 
 def kernel_at(
-    asked: PointSet, name: str, text: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]],
+    point_set: PointSet, name: str, text: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]],
     results: Sequence[tuple[int, ...]], *what: object, **options: Any,
 ) -> CompiledFunction:  # fmt: skip
     """The kernel of ``text(offsets, **values)`` at points, shared by points that differ only in their offsets, which
-    are the last argument, ``asked.fixed``, if there are any.
+    are the last argument, ``point_set.fixed``, if there are any.
     """
     from linkwork.compiled.law import law
 
-    known, key = asked.model._memo.laws, (name, asked.frames, bool(asked.offsets), *what)
-    if key not in known:
+    laws, key = point_set.model._memo.laws, (name, point_set.frames, bool(point_set.offsets), *what)
+    if key not in laws:
 
         def whole(offsets: Any = (), **values: Any) -> Any:
             return text(numbers(offsets).tolist(), **values)
 
-        last = {"offsets": (len(asked.offsets),)} if asked.offsets else {}
-        known[key] = law(name, whole, {**shapes, **last}, results, asked.model, asked.frames, *what, **options)
-    found: CompiledFunction = known[key]
-    return found
+        last = {"offsets": (len(point_set.offsets),)} if point_set.offsets else {}
+        laws[key] = law(name, whole, {**shapes, **last}, results, point_set.model, point_set.frames, *what, **options)
+    kernel: CompiledFunction = laws[key]
+    return kernel
 
 
 _MOST_CODES = 1000

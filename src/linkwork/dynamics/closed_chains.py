@@ -9,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms import closing
-from linkwork.compiled.arrays import traced
+from linkwork.compiled.arrays import array_of, numbers
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import call
 from linkwork.dynamics.constrained_state import ConstrainedState
 from linkwork.dynamics.held import Conditions, HeldBy, conditions
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity
+from linkwork.dynamics.pair_conditions import LoopPairs, loop_pairs
 from linkwork.errors import ArgumentError
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
@@ -31,8 +32,11 @@ def joined_motion(state: ConstrainedState, frame: str | None, method: str) -> tu
     a ``SingularError`` is raised, where constraints are redundant.
     """
     held, solver = state.held, state.solver
-    loops = loop_rows(held, state.q, state.v, state.placements, state.settings)
     damped = not (isinstance(solver.proximal, float) and not solver.proximal)
+    pairs = loop_pairs(held) if method == "virtual_work" else None
+    if pairs is not None:
+        return _paired_motion(state, pairs, frame, damped)
+    loops = loop_rows(held, state.q, state.v, state.placements, state.settings)
 
     def found(bias: Array, compliance: Array) -> tuple[Array, Array, Array]:
         algorithm = closing(frame or "child", not damped, method)
@@ -43,7 +47,7 @@ def joined_motion(state: ConstrainedState, frame: str | None, method: str) -> tu
     if damped:
         proximal = solver.proximal
         if not isinstance(proximal, float):
-            proximal = traced(np.full((), proximal, dtype=object))
+            proximal = array_of([proximal], ())
         damping = (_mean_diagonal(held, loops.C, loops.used) * proximal)[..., None, None] * loops.used
         compliance, of_holds = loops.unused + damping, [number for number, _ in held.holds]
         a, reactions, forces = solver.iterated(
@@ -52,6 +56,22 @@ def joined_motion(state: ConstrainedState, frame: str | None, method: str) -> tu
     else:
         a, reactions, forces = found(loops.bias, loops.unused)
     return a, loops.wrenches(forces), *([] if frame is None else [reactions])
+
+
+def _paired_motion(state: ConstrainedState, pairs: LoopPairs, frame: str | None, damped: bool) -> tuple[Array, ...]:
+    """The same for loops between pairs of frames, all of it one algorithm."""
+    held, solver = state.held, state.solver
+    algorithm = pairs.algorithm(frame, state.settings is not None, damped)
+    given = [*([0.0, 0.0] if state.settings is None else numbers(state.settings)[:2].tolist()), solver.proximal]
+    gains = np.array(given) if all(isinstance(gain, float) for gain in given) else array_of(given)
+    values = [state.q, state.v, state.tau, state.f_ext, state.placements, gains]
+    if not damped:
+        return tuple(call(algorithm, held.model, values, pairs.ends, (), held.quick))
+
+    def motion(before: Array) -> tuple[Array, ...]:
+        return tuple(call(algorithm, held.model, [*values, before], pairs.ends, (), held.quick))
+
+    return solver.iterated(motion(np.zeros((len(held.constraints), 6))), motion)[:-1]
 
 
 class LoopRows(NamedTuple):

@@ -213,6 +213,11 @@ _DYNAMICS = _Dynamics()
 # The algorithm, over arrays
 
 
+def motion(state: ConstrainedState) -> tuple[Array, ...]:
+    """Accelerations and constraint wrenches by articulated bodies."""
+    return _motion(state, None)
+
+
 @np.errstate(all="ignore")  # the solver reports non-finite numbers
 def _motion(state: ConstrainedState, frame: str | None) -> tuple[Array, ...]:
     """Accelerations, constraint wrenches, and reactions if a ``frame`` for them is given."""

@@ -91,8 +91,8 @@ def constrained_dynamics_derivatives(
         True
     """
     values = (q, v, tau) if f_ext is None else (q, v, tau, f_ext)
-    found = _DERIVATIVES(held_by(model, constraints), (), values, out, stabilisation, proximal)
-    return tuple.__new__(ConstrainedDerivatives, found)
+    derivatives = _DERIVATIVES(held_by(model, constraints), (), values, out, stabilisation, proximal)
+    return tuple.__new__(ConstrainedDerivatives, derivatives)
 
 
 class _Derivatives(ConstrainedFunction):
@@ -162,12 +162,12 @@ def _chain(held: HeldBy, case: Case, task: TracedTask) -> Plan:
     """The plan of three kernels. The second takes the forces of the constraints from the first as loads on bodies."""
     from linkwork.engine.plans.chain import Chain, Link
 
-    given, around = len(task.arguments), _around_kernel(held, case)
+    count, around = len(task.arguments), _around_kernel(held, case)
     tree = plan_for(Task(ALGORITHMS["forward_dynamics_derivatives"], held.model))
-    loads, *rest = range(given, given + len(around.result_shapes))
+    loads, *rest = range(count, count + len(around.result_shapes))
     free = range(rest[-1] + 1, rest[-1] + 4)
     closing = _closing(held, around, case)
-    links = [Link(around.straight(), range(given)), Link(tree, [0, 1, 2, loads]), Link(closing, [*rest, *free])]
+    links = [Link(around.straight(), range(count)), Link(tree, [0, 1, 2, loads]), Link(closing, [*rest, *free])]
     return Chain(task, links, range(free[-1] + 1, free[-1] + 7))
 
 
@@ -179,11 +179,11 @@ def _around_kernel(held: HeldBy, case: Case) -> CompiledFunction:
 
     def text(placements: Any, settings: Any, **values: Any) -> Any:
         state = ConstrainedState(held, solver, placements, settings if case.stabilised else None, *values.values())
-        q, v, known, sizes = state.q, state.v, state.constraint_rows(), state.magnitudes()
-        loads = loads_of(held, known.C, sizes, state.f_ext)
+        q, v, rows, sizes = state.q, state.v, state.constraint_rows(), state.magnitudes()
+        loads = loads_of(held, rows.C, sizes, state.f_ext)
         a = forward_dynamics(model, q, v, state.tau, loads)
         R, mobility = force_responses(model, q, held.ends), inertia_inverse(model, q, held.ends)
-        around, along = around_constraints(state, a, sizes, known, R, mobility)
+        around, along = around_constraints(state, a, sizes, rows, R, mobility)
         return loads, *around, *along
 
     results = [(len(model.bodies), 6), *_around_shapes(held), *_along_shapes(held, model.nv)]
@@ -206,10 +206,10 @@ def _closing(held: HeldBy, around: CompiledFunction, case: Case) -> Columns:
 
 def over_columns(
     held: HeldBy, around: CompiledFunction, name: str, text: Callable[..., Any], shapes: Sequence[Shape],
-    shared: Collection[int], results: Sequence[Shape], known: int, what: object,
+    shared: Collection[int], results: Sequence[Shape], leading: int, what: object,
 ) -> Columns:  # fmt: skip
-    """A text over one column of arrays, except those that all columns share, by their places. The first ones are
-    ``known``, as far as they are constant: the results of the kernel ``around`` after its first.
+    """A text over one column of arrays, except those that all columns share, by their places. The
+    ``leading`` ones are results of the kernel ``around``, after its first, whose constants become part of the program.
     """
     from linkwork.engine.plans.chain import Columns
 
@@ -223,9 +223,9 @@ def over_columns(
         arrays = {f"array{number}": shape for number, shape in enumerate(shapes)}
         program, _, _ = trace(name, lambda **given: text(*given.values()), arrays)
         of_arrays: dict[str, dict[int, float]] = {}
-        for n in range(known):
-            found = constants(around.program, f"result{n + 1}")
-            of_arrays[f"argument{n}"] = found if n in shared else _rows_of(found, columns)
+        for n in range(leading):
+            numbers = constants(around.program, f"result{n + 1}")
+            of_arrays[f"argument{n}"] = numbers if n in shared else _rows_of(numbers, columns)
         return expanded(program, of_arrays)
 
     digest = fingerprint.of_model(held.model, held.frames)
@@ -235,12 +235,12 @@ def over_columns(
 
 def _rows_of(numbers: dict[int, float], columns: int) -> dict[int, float]:
     """The rows of a matrix that are the same in all columns, by some numbers of it."""
-    found = {}
+    rows = {}
     for row in {place // columns for place in numbers}:
         own = {numbers.get(row * columns + column) for column in range(columns)}
         if None not in own and len(own) == 1:
-            found[row] = numbers[row * columns]
-    return found
+            rows[row] = numbers[row * columns]
+    return rows
 
 
 def _around_shapes(held: HeldBy) -> list[Shape]:
@@ -263,5 +263,5 @@ def moving_numbers(held: HeldBy) -> int:
 def rows_held(held: HeldBy) -> int:
     """The number of motions that the constraints hold."""
     places, still = np.stack([np.eye(4)] * len(held.ends)), np.zeros((len(held.ends), 6))
-    found = one_by_one(held, conditions(held, neutral(held.model), places, still, None, held.placements, None))
-    return sum(rates.shape[-1] for rates in found[1])
+    of_each = one_by_one(held, conditions(held, neutral(held.model), places, still, None, held.placements, None))
+    return sum(rates.shape[-1] for rates in of_each[1])

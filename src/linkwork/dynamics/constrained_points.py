@@ -44,7 +44,7 @@ _INDEPENDENT = 1e-7
 class Elimination(NamedTuple):
     """Points without the constraints' motions: G (..., r, k); the rows (..., r, 6(e + m)) over the motions of the
     constraints' frames and the points, with which J becomes Jₛ; Jₛ M⁻¹ Jₛᵀ (..., r, r); the diagonal (..., r) of Λ⁻¹
-    without constraints; and K M⁻¹ Kᵀ (..., k, k).
+    without constraints; K M⁻¹ Kᵀ (..., k, k), and its pseudo-inverse, of floats.
     """
 
     shares: Array
@@ -52,6 +52,7 @@ class Elimination(NamedTuple):
     mobility: Array
     alone: Array
     held: Array
+    inverse: Any = None
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,9 @@ class ConstrainedPoints(AtPoints):
         return self._elimination(q).rows @ self.every.jacobian(q)
 
     def drift(self, q: Array, v: Array) -> Array:
-        A = self.every.drift(q, v)
+        A, held = self._drifts(q, v)
         own = super().drift(q, v) if self.reference != "local" else self.asked.rows(A[..., 6 * self._ends :], -1)
-        return own - times(self._elimination(q).shares, self._rates(q, v, A))
+        return own - times(self._elimination(q).shares, held)
 
     def accelerations_under(self, model: Model, q: Array, v: Array, tau: Any = None) -> Array:
         a = forward_dynamics(model, q, v, np.zeros(model.nv) if tau is None else tau)
@@ -110,12 +111,13 @@ class ConstrainedPoints(AtPoints):
         model = weightless(self.held.model)
         still = np.zeros(model.nv)
         a = forward_dynamics(model, q, still, tau)
-        A = self.every._whole("frame_accelerations/local", q, v, a)
-        rates = self._rates(q, v, A.reshape(*A.shape[:-2], 6 * A.shape[-2]))
         state, (_, K) = self._elimination(q), self.constraint_rows(q)
-        solve = _each_state if is_traced(rates) else _solved_by_eigenvalues
-        (sizes,) = solve(_solved, state.held, rates[..., None])
-        return a - forward_dynamics(model, q, still, times(transposed(K), sizes[..., 0]))
+        rates = times(K, a) + self._drifts(q, v)[1]
+        if is_traced(rates):
+            sizes = _each_state(_solved, state.held, rates[..., None])[0][..., 0]
+        else:
+            sizes = times(state.inverse, rates)
+        return a - forward_dynamics(model, q, still, times(transposed(K), sizes))
 
     def constraint_rows(self, q: Array) -> tuple[list[Rows], Array]:
         """Each constraint's rows over the motions of its frames, and K (..., k, nv) of all over joint velocities."""
@@ -130,15 +132,26 @@ class ConstrainedPoints(AtPoints):
 
     @property
     def _ends(self) -> int:
-        return len(self.held.ends)
+        """The number of the constraints' frames that move."""
+        return len(moving_ends(self.held))
 
     def _rates(self, q: Array, v: Array, A: Array) -> Array:
         """K q̈ + K̇v, of accelerations A (..., 6(e + m)) of all frames."""
         held, ends = self.held, self.held.ends
+        at_ends = A[..., : 6 * self._ends].reshape(*A.shape[:-1], self._ends, 6)
+        still = np.zeros_like(at_ends[..., 0, :])
+        moving = {end: k for k, end in enumerate(moving_ends(held))}
+        A = np.stack([at_ends[..., moving[k], :] if k in moving else still for k in range(len(ends))], axis=-2)
         places, V = forward_kinematics(held.model, q, ends), frame_velocity(held.model, q, v, ends)
-        at_ends = A[..., : 6 * self._ends]
-        A = at_ends.reshape(*at_ends.shape[:-1], self._ends, 6)
         return rows_and_rates(held, q, places, V, A, self.placements, None)[1]
+
+    def _drifts(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """J̇v (..., 6(e + m)) of all frames, and K̇v (..., k) of the constraints."""
+        if "drifts" not in self.memo:
+            A = self.every.drift(q, v)
+            self.memo["drifts"] = A, self._rates(q, v, A)
+        found: tuple[Array, Array] = self.memo["drifts"]
+        return found
 
     def _elimination(self, q: Array) -> Elimination:
         if "here" not in self.memo:
@@ -147,15 +160,16 @@ class ConstrainedPoints(AtPoints):
         return found
 
     def _rows(self, q: Array) -> tuple[list[Rows], Array]:
-        """The rows of each constraint, and of all together, over the motions of their frames."""
+        """The rows of each constraint over the motions of its frames, and of all together over those that move."""
         held = self.held
         places = forward_kinematics(held.model, q, held.ends)
-        seen = at_grips(held, places, np.zeros((*q.shape[:-1], self._ends, 6)), self.placements)
+        seen = at_grips(held, places, np.zeros((*q.shape[:-1], len(held.ends), 6)), self.placements)
         rows = [
             rows_of(held, constraint.all_rows(held.model, seen.of(grips)), grips, seen.X)
             for constraint, grips in zip(held.constraints, held.grips, strict=True)
         ]
-        return rows, all_rows(held, rows)
+        columns = [6 * end + k for end in moving_ends(held) for k in range(6)]
+        return rows, all_rows(held, rows)[..., columns]
 
     def _eliminated(self, q: Array) -> Elimination:
         count = 6 * self._ends
@@ -167,13 +181,16 @@ class ConstrainedPoints(AtPoints):
         held_mobility = C @ to_ends @ transposed(C)
         coupling = own @ between @ transposed(C)
         alone = own @ whole[..., count:, count:] @ transposed(own)
-        eliminate = _each_state if is_traced(whole) else _by_eigenvalues
-        shares, mobility = eliminate(_by_factors, held_mobility, coupling, alone)
+        inverse = None if is_traced(whole) else _pseudo_inverse(held_mobility)
+        if inverse is None:
+            shares, mobility = _each_state(_by_factors, held_mobility, coupling, alone)
+        else:
+            shares, mobility = _by_eigenvalues(inverse, coupling, alone)
         points = np.broadcast_to(own, (*shares.shape[:-1], own.shape[-1]))
         across = np.concatenate([-(shares @ C), points], axis=-1)
         if not is_traced(across):  # a row that the constraints hold is zero, not its rounding errors
             across = across * (np.einsum("...ii->...i", mobility) > 0.0)[..., None]
-        return Elimination(shares, across, mobility, np.einsum("...ii->...i", alone), held_mobility)
+        return Elimination(shares, across, mobility, np.einsum("...ii->...i", alone), held_mobility, inverse)
 
 
 def constrained_points(
@@ -181,7 +198,7 @@ def constrained_points(
     offsets: Sequence[Any], pseudo_inverse: bool,
 ) -> ConstrainedPoints:  # fmt: skip
     """The points with constraints; ``every`` are the constraints' frames and the points."""
-    shifts = [0.0] * (3 * len(held.ends)) + list(offsets) if len(offsets) else ()
+    shifts = [0.0] * (3 * len(moving_ends(held))) + list(offsets) if len(offsets) else ()
     together = AtPoints(every, method, "local", shifts)
     return ConstrainedPoints(
         asked, method, reference, offsets, pseudo_inverse, held=held, placements=placements, every=together
@@ -189,10 +206,16 @@ def constrained_points(
 
 
 def with_ends(held: HeldBy, asked: PointSet) -> PointSet:
-    """The frames that constraints hold, then the points, as poses."""
-    names = (*(Point(frame.name) for frame in held.frames), *(Point(p.frame, p.offset) for p in asked.points))
-    offsets = (*([0.0] * (3 * len(held.frames))), *asked.offsets) if asked.offsets else ()
-    return PointSet(asked.model, (*held.frames, *asked.frames), offsets, names)
+    """The frames that constraints hold, if they move, then the points, as poses."""
+    ends = [held.frames[k] for k in moving_ends(held)]
+    names = (*(Point(frame.name) for frame in ends), *(Point(p.frame, p.offset) for p in asked.points))
+    offsets = (*([0.0] * (3 * len(ends))), *asked.offsets) if asked.offsets else ()
+    return PointSet(asked.model, (*ends, *asked.frames), offsets, names)
+
+
+def moving_ends(held: HeldBy) -> list[int]:
+    """The frames of constraints that are on bodies, not on the world, by their index in ``held.ends``."""
+    return [k for k, body in enumerate(held.bodies) if body]
 
 
 # Linear algebra
@@ -248,9 +271,9 @@ def _by_factors(W: Lists, B: Lists, T: Lists) -> tuple[Lists, Lists]:
     return shares, mobility
 
 
-def _by_eigenvalues(_: Any, W: Array, B: Array, T: Array) -> tuple[Array, Array]:
-    """The same over floats."""
-    shares = B @ _pseudo_inverse(W)
+def _by_eigenvalues(inverse: Array, B: Array, T: Array) -> tuple[Array, Array]:
+    """The same over floats, with the pseudo-inverse W⁺."""
+    shares = B @ inverse
     mobility = T - shares @ transposed(B)
     own = np.einsum("...ii->...i", mobility) > _DEPENDENT * np.einsum("...ii->...i", T)
     mobility = 0.5 * (mobility + transposed(mobility)) * (own[..., :, None] & own[..., None, :])
@@ -262,11 +285,6 @@ def _solved(W: Lists, right: Lists) -> tuple[Lists]:
     factor, sound = _factor(W)
     found = factor.solve([row[0] for row in right])
     return ([[found[0] + sound], *([x] for x in found[1:])],)
-
-
-def _solved_by_eigenvalues(_: Any, W: Array, right: Array) -> tuple[Array]:
-    """The same over floats."""
-    return (_pseudo_inverse(W) @ right,)
 
 
 def _pseudo_inverse(W: Array) -> Array:

@@ -34,8 +34,7 @@ _REDUNDANT = 1e-11
 
 
 Arrays = tuple[Array, ...]
-Found = tuple[Array, Array, Array]
-"""Accelerations, reactions, and constraint forces."""
+"""Results of a motion, the constraint forces last."""
 
 
 @dataclass(eq=False)
@@ -74,16 +73,16 @@ class TracedSolver(_Named):
         found = traced(np.stack(factor.solve(list(joined))))  # row by row: each number is used for all columns in turn
         return np.split(found, np.cumsum([right.shape[-1] for right in rights])[:-1], axis=-1)
 
-    def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
-        """Accelerations, reactions and forces, by iterating ``step`` on the forces until they no longer change."""
-        steps: list[Found] = []
+    def iterated(self, found: Arrays, step: Callable[[Array], Arrays]) -> Arrays:
+        """The result of iterating ``step`` on the forces until they no longer change."""
+        steps: list[Arrays] = []
         for _ in range(_COMPILED_ITERATIONS):
-            before, found = found, step(found[2])
+            before, found = found, step(found[-1])
             steps.append(_difference(found, before))
         proximal = traced(np.full((), self.proximal, dtype=object))
-        change, largest = proximal * abs(steps[-1][2] - steps[-2][2]).max(), abs(found[2]).max()
-        a, reactions, forces = _without(found, steps[-1], len(steps) + 1)
-        return a + np.where(change > 1e-13 * largest, np.nan, 0.0), reactions, forces
+        change, largest = proximal * abs(steps[-1][-1] - steps[-2][-1]).max(), abs(found[-1]).max()
+        a, *others = _without(found, steps[-1], len(steps) + 1)
+        return a + np.where(change > 1e-13 * largest, np.nan, 0.0), *others
 
     def _one(self, A: list[list[Any]], b: list[Any]) -> list[Any]:
         size = len(A)
@@ -114,15 +113,33 @@ class TracedSolver(_Named):
         return [x[0] + sound, *x[1:]]
 
 
-def _difference(found: Found, before: Found) -> Found:
-    a, reactions, forces = (now - then for now, then in zip(found, before, strict=True))
-    return a, reactions, forces
+@dataclass(eq=False)
+class OfActive(TracedSolver):
+    """The same if only some constraints are active: the forces of the others are zero.
+
+    ``active`` (r,) is more than 0.5 for the rows of active constraints.
+    """
+
+    active: Any = None
+
+    def solve(self, matrix: Array, right: Array) -> Array:
+        """The magnitudes of the constraint forces; the rows of inactive constraints are those of a diagonal matrix."""
+        on, size = self.active > 0.5, len(self.active)
+        scale = np.max(np.where(on, np.diagonal(matrix), 0.0))
+        scale = np.where(scale > 0.0, scale, 1.0)
+        flags = np.where(on, 1.0, 0.0)
+        both = flags[:, None] * flags[None, :]
+        matrix = np.where(both > 0.5, matrix, np.where(np.eye(size) > 0.5, scale, 0.0))
+        return super().solve(matrix, np.where(on, right, 0.0))
 
 
-def _without(found: Found, step: Found, count: int) -> Found:
+def _difference(found: Arrays, before: Arrays) -> Arrays:
+    return tuple(now - then for now, then in zip(found, before, strict=True))
+
+
+def _without(found: Arrays, step: Arrays, count: int) -> Arrays:
     """The result less ``count`` times the step."""
-    a, reactions, forces = (now - float(count) * each for now, each in zip(found, step, strict=True))
-    return a, reactions, forces
+    return tuple(now - float(count) * each for now, each in zip(found, step, strict=True))
 
 
 def _largest(x: Sequence[Any]) -> Any:
@@ -199,9 +216,8 @@ class JoinedSolver(_Named):
         """That of a symmetric matrix, as far as it has one."""
         return np.asarray(np.linalg.pinv(matrix, rcond=_REDUNDANT, hermitian=True), dtype=np.float64)
 
-    def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
-        a, reactions, forces = self._by_steps(found, step)
-        return a, reactions, forces
+    def iterated(self, found: Arrays, step: Callable[[Array], Arrays]) -> Arrays:
+        return self._by_steps(found, step)
 
     def _by_steps(self, found: Arrays, step: Callable[[Array], Arrays]) -> Arrays:
         """The result of iterating ``step`` on the forces, the last array. Each state ends when its own steps no longer

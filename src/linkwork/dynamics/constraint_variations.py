@@ -50,8 +50,8 @@ class Variations(NamedTuple):
 def variations(
     held: HeldBy, q: Array, places: Array, V: Array, A: Array, placements: Array, settings: Array | None, sizes: Array
 ) -> Variations:
-    given = np.zeros(3) if settings is None else settings
-    values = (q, places, V, A, placements, given, sizes)
+    gains = np.zeros(3) if settings is None else settings
+    values = (q, places, V, A, placements, gains, sizes)
     if is_traced(values):
         return _varied(held, settings is not None, *values)
     kernel = held.kept_law(("variations", settings is not None), lambda: _variations_kernel(held, settings, sizes))

@@ -58,8 +58,8 @@ def coupled_sizes(
 ) -> tuple[Array, Array]:  # fmt: skip
     """The coupling forces (..., k) from the accelerations without them, and the unit responses (..., nv, k)."""
     if is_traced(free):
-        weightless, rest = _weightless(model), np.zeros(model.nv)  # the inertias are those of ``free``
-        response = np.stack([forward_dynamics(weightless, q, rest, row, method=method) for row in held.rows], axis=-1)
+        light, rest = weightless(model), np.zeros(model.nv)  # the inertias are those of ``free``
+        response = np.stack([forward_dynamics(light, q, rest, row, method=method) for row in held.rows], axis=-1)
     else:  # less code to compile
         response = np.asarray(np.linalg.solve(mass_matrix(model, q), held.rows.T), dtype=np.float64)
     asked = times(held.rows, free)
@@ -69,7 +69,8 @@ def coupled_sizes(
     return solver.solve(held.rows @ response, -asked), response
 
 
-def _weightless(model: Model) -> Model:
+def weightless(model: Model) -> Model:
+    """The model without gravity, whose inertias may be traced numbers."""
     made = model.with_gravity((0.0, 0.0, 0.0))
     made._memo.derived[own_shares.__wrapped__] = own_shares(model)  # type: ignore[attr-defined]
     return made

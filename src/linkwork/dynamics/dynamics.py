@@ -251,23 +251,23 @@ def _with(
         name, method, f_ext is None, inertias is None, armature is None, damping is None, friction is None,
         placements is None,
     )  # fmt: skip
-    given = (q, v, third, f_ext, inertias, armature, damping, friction, placements)
-    values = [value for value in given if value is not None]
+    every = (q, v, third, f_ext, inertias, armature, damping, friction, placements)
+    values = [value for value in every if value is not None]
     answer: Array | None = call.recall(model._memo.quick, choices, out, *values)
     if answer is not None:
         return answer
     from linkwork.dynamics.varied import with_parameters  # imported late
 
-    return with_parameters(choices, model, given, out)
+    return with_parameters(choices, model, every, out)
 
 
 def _matrices(model: Model, i_x: ArrayLike) -> list[ArticulatedInertia]:
     """The matrix I_X of each body."""
     bodies = len(model.bodies)
-    given = array("i_x", i_x, (6, 6))
-    if given.shape not in ((6, 6), (bodies, 6, 6)):
-        raise ArgumentError(f"i_x must be numbers in shape (6, 6) or ({bodies}, 6, 6), not {given.shape}")
-    each = np.broadcast_to(given, (bodies, 6, 6))
+    matrices = array("i_x", i_x, (6, 6))
+    if matrices.shape not in ((6, 6), (bodies, 6, 6)):
+        raise ArgumentError(f"i_x must be numbers in shape (6, 6) or ({bodies}, 6, 6), not {matrices.shape}")
+    each = np.broadcast_to(matrices, (bodies, 6, 6))
     for body, matrix in zip(model.bodies, each, strict=True):
         if not np.isfinite(matrix).all() or (matrix != matrix.T).any() or np.linalg.eigvalsh(matrix)[0] <= 0.0:
             raise ArgumentError(f"i_x of body {body.name!r} must be symmetric and positive definite")

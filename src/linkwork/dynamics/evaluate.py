@@ -74,10 +74,10 @@ def evaluate(
     check_model(model)
     arguments, frames, reference = _ordered(function, arguments, named, frames, reference)
     algorithm = _algorithm(function, reference)
-    asked = None if frames is None else as_frames(model, frames)
-    if asked is None and _OF_FRAMES.intersection(algorithm.results):
+    point_set = None if frames is None else as_frames(model, frames)
+    if point_set is None and _OF_FRAMES.intersection(algorithm.results):
         raise ArgumentError(f"{function} is a function of frames; pass frames=")
-    placed = () if asked is None else moved(asked.frames, asked.offsets)
+    placed = () if point_set is None else moved(point_set.frames, point_set.offsets)
     least = sum(name != "f_ext" for name, _ in algorithm.arguments)
     if not least <= len(arguments) <= len(algorithm.arguments):
         takes = ", ".join(name for name, _ in algorithm.arguments)
@@ -87,11 +87,11 @@ def evaluate(
         if value is not None or name != "f_ext":
             flat[k] = _numbers_of(model, name, SPACES[space].shape(model, len(placed)), value)
     results = interpreted(algorithm, model, flat, placed)
-    found = [
+    shaped = [
         _shaped(numbers, SPACES[space].shape(model, len(placed)))
         for space, numbers in zip(algorithm.results, results, strict=True)
     ]
-    return found[0] if len(found) == 1 else tuple(found)
+    return shaped[0] if len(shaped) == 1 else tuple(shaped)
 
 
 def _ordered(

@@ -29,11 +29,16 @@ from linkwork.model.constraints import (
     as_constraints,
 )
 from linkwork.model.model import Frame, Model
+from linkwork.properties import cached_property
 from linkwork.spatial import Transform
 from linkwork.spatial.small_matrices import inverse, matrix_of, motion_cross, motion_matrix, skew, times, transposed
 
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
+
+
+PAIRS = (Weld, Ball, Hinge, PointOnPlane, Rolling)
+"""Constraints between two frames, whose conditions depend on the motions of these alone."""
 
 
 class AtGrips(NamedTuple):
@@ -237,7 +242,7 @@ class HeldBy:
         found: dict[object, list[int]] = {}
         for number, (constraint, grips) in enumerate(zip(self.constraints, self.grips, strict=True)):
             a, b = self.bodies[self.a[grips[0]]], self.bodies[self.b[grips[0]]]
-            own = type(constraint) in (Weld, Ball, Hinge, PointOnPlane, Rolling) and a not in (0, b)
+            own = type(constraint) in PAIRS and a not in (0, b)
             found.setdefault((type(constraint), constraint.kind()[3:]) if own else number, []).append(number)
         return list(found.values())
 
@@ -252,6 +257,17 @@ class HeldBy:
     def _ends_of(self, grips: Sequence[int]) -> list[int]:
         """The frames of a constraint, each once."""
         return list(dict.fromkeys(end for g in grips for end in (self.a[g], self.b[g])))
+
+    @cached_property
+    def of_rows(self) -> list[int]:
+        """The constraint of each row of all constraints, in order."""
+        still = Held(np.eye(3), np.zeros(3), np.zeros(6))
+        with np.errstate(all="ignore"):
+            rows = [
+                one.all_rows(self.model, [still] * len(grips))[0]
+                for one, grips in zip(self.constraints, self.grips, strict=True)
+            ]
+        return [number for number, own in enumerate(rows) for _ in range(own.shape[-2])]
 
     @property
     def name(self) -> str:

@@ -49,31 +49,16 @@ class ConstrainedDerivatives(NamedTuple):
     dw_dtau: Array
 
 
-class Pulls(NamedTuple):
-    """The load of the constraints on the tree: joint forces (..., nv), or 0, and wrenches on bodies, f_ext included."""
-
-    forces: Any
-    loads: Any
-
-
-def pulls_of(state: ConstrainedState, sizes: Array) -> Pulls:
-    """The load on the tree from the magnitudes of the constraint forces."""
-    couplings = state.held.couplings
-    if couplings is not None:
-        return Pulls(times(couplings.rows.T, sizes), state.f_ext)
-    return Pulls(0.0, loads_of(state.held, state.constraint_rows().C, sizes, state.f_ext))
-
-
 def derivatives_of(state: ConstrainedState, sizes: Array, responses: Responses) -> ConstrainedDerivatives:
     """The derivatives, from the magnitudes of the constraint forces and the response of the tree to given forces."""
     held = state.held
     if held.couplings is not None:
         return _of_couplings(state, held.couplings, sizes, responses)
-    known = state.constraint_rows()
-    a, *free = responses(state.tau, loads_of(held, known.C, sizes, state.f_ext))
+    rows = state.constraint_rows()
+    a, *free = responses(state.tau, loads_of(held, rows.C, sizes, state.f_ext))
     J = jacobian(held.model, state.q, held.ends)
     R = J @ free[2]
-    around = around_constraints(state, a, sizes, known, R, R @ transposed(J))
+    around = around_constraints(state, a, sizes, rows, R, R @ transposed(J))
     return with_constraints(held, *around, free, state.solver)
 
 
@@ -144,14 +129,14 @@ def _plus(some: Sequence[Array], *others: Array) -> list[Array]:
 
 
 def around_constraints(
-    state: ConstrainedState, a: Any, sizes: Any, known: ConstraintRows, R: Any, mobility: Any
+    state: ConstrainedState, a: Any, sizes: Any, constraint_rows: ConstraintRows, R: Any, mobility: Any
 ) -> tuple[Around, AlongColumns]:
     """The constraints around a state. ``R`` is M⁻¹ Jᵀ transposed (..., 6m, nv), and ``mobility`` J M⁻¹ Jᵀ, of all
     frames.
     """
     held, q, v = state.held, state.q, state.v
     model, ends = held.model, held.ends
-    places, V, C, _, rows = known
+    places, V, C, _, rows = constraint_rows
     moving = [6 * end + row for end, body in enumerate(held.bodies) if body for row in range(6)]
     Jm, Cm, Rm = jacobian(model, q, ends)[..., moving, :], C[..., moving], R[..., moving, :]
     V_q, _ = frame_velocity_derivatives(model, q, v, ends)
@@ -174,11 +159,11 @@ def _of_couplings(
     """The derivatives for couplings of joints, whose rows over joint velocities are constant."""
     K, settings, solver = couplings.rows, state.settings, state.solver
     _, a_q, a_v, mobility = responses(state.tau + times(K.T, sizes), state.f_ext)
-    asked: list[Any] = [None, None, None]
+    stabilising: list[Any] = [None, None, None]
     if settings is not None:
-        asked = [settings[1] * K, settings[0] * K, None]  # each joint has one coordinate, so dq/dt = v
+        stabilising = [settings[1] * K, settings[0] * K, None]  # each joint has one coordinate, so dq/dt = v
     answers = K @ mobility
-    rates = [K @ x if c is None else K @ x + c for x, c in zip((a_q, a_v, mobility), asked, strict=True)]
+    rates = [K @ x if c is None else K @ x + c for x, c in zip((a_q, a_v, mobility), stabilising, strict=True)]
     ds = [-each for each in solver.columns(solver.system(answers @ K.T), rates)]
     da = [x + transposed(answers) @ each for x, each in zip((a_q, a_v, mobility), ds, strict=True)]
     return ConstrainedDerivatives(*da, *(each[..., None, :] * couplings.wrenches[..., None] for each in ds))

@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.constrained_call import ConstrainedFunction, Shape
 from linkwork.dynamics.constrained_state import ConstrainedState, all_rows
+from linkwork.dynamics.coupled_joints import weightless
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import HeldBy, at_grips, held_by, loads_of, rows_of, wrenches_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity
 from linkwork.dynamics.operational import inertia_inverse
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
-from linkwork.model.queries import weightless
 from linkwork.spatial.small_matrices import times, transposed
 
 
@@ -99,3 +99,8 @@ class _Impact(ConstrainedFunction):
 
 
 _IMPACT = _Impact()
+
+
+def jump(state: ConstrainedState) -> tuple[Array, ...]:
+    """The velocities after an impact, and the impulses, in a state over arrays."""
+    return _IMPACT.text(state, ())

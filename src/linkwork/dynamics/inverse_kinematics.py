@@ -100,21 +100,21 @@ def inverse_kinematics(
         >>> bool(found.converged.all()), bool((found.error <= 1e-6).all()), found.q.shape
         (True, True, (100, 4))
     """
-    asked = as_frames(model, frames)
-    problem = problem_of(asked, posture is not None, switch("couplings", couplings))
+    point_set = as_frames(model, frames)
+    problem = problem_of(point_set, posture is not None, switch("couplings", couplings))
     kept = switch("limits", limits)
     reach = problem.tolerances(tolerance)
     begin, again = posture if q0 is None else q0, integer("restarts", restarts, 0, _MOST_RESTARTS)
     fixed = [*problem.fixed(kept, 2.0 * problem.length, again, begin is None), problem.weights(weights), reach]
     inside = any(map(is_traced, (targets, q0, posture)))  # called in a function that is being traced
-    aims = _as_targets(targets, len(asked.frames), inside)
+    aims = _as_targets(targets, len(point_set.frames), inside)
     near = [("q0", q0), ("posture", posture)] if q0 is not None or posture is None else [("posture", posture)] * 2
     starts, leading = _starts(model, [(name, x) for name, x in near if x is not None] or [("q0", problem.middle(kept))])
     if inside:
         return _traced(problem, [start for start, _ in starts], fixed, aims, kept)
     batch = broadcast(["targets", "configurations"], [aims.shape[:-3], leading])
     count = prod(batch)
-    with memory_for("targets and configurations", (count, 4 * model.nq + 18 * len(asked.frames))):
+    with memory_for("targets and configurations", (count, 4 * model.nq + 18 * len(point_set.frames))):
         if kept and begin is not None:  # a posture may be outside the limits
             (q, axes), following = starts[0], problem.coordinates.followers
             starts[0] = within_limits(model, q) if q0 is None else begun_within(model, "q0", q, following), axes
@@ -145,7 +145,9 @@ def solutions(problem: FramesToTargets, own: list[Array], fixed: list[Array], ai
             result[part] = rows
     lost = np.flatnonzero(np.isnan(lengths).any(axis=-1))
     if lost.size:
-        forward_kinematics(problem.model, own[0][lost[0]], problem.asked.points)  # raises one for invalid quaternions
+        forward_kinematics(
+            problem.model, own[0][lost[0]], problem.point_set.points
+        )  # raises one for invalid quaternions
         raise SingularError(f"inverse_kinematics: the numbers of target {lost[0]} overflow; begin with smaller ones")
     return IKResult(q, problem.errors(lengths), np.all(lengths <= reach, axis=-1), iterations.astype(np.int64))
 
@@ -176,15 +178,15 @@ def _traced(problem: FramesToTargets, own: list[Any], fixed: list[Array], aims: 
 # The problem
 
 
-def problem_of(asked: PointSet, posture: bool, coupled: bool) -> FramesToTargets:
+def problem_of(point_set: PointSet, posture: bool, coupled: bool) -> FramesToTargets:
     """The problem of some frames of a model, cached."""
-    if not asked.frames:
+    if not point_set.frames:
         raise ArgumentError("frames must name at least one frame")
     key = "inverse_kinematics", posture, coupled
-    found: FramesToTargets | None = asked.answers.get(key)
-    if found is None:
-        found = asked.answers[key] = FramesToTargets(asked, posture, coupled)
-    return found
+    problem: FramesToTargets | None = point_set.answers.get(key)
+    if problem is None:
+        problem = point_set.answers[key] = FramesToTargets(point_set, posture, coupled)
+    return problem
 
 
 class FramesToTargets(Problem):
@@ -197,14 +199,14 @@ class FramesToTargets(Problem):
 
     name = "inverse_kinematics"
 
-    def __init__(self, asked: PointSet, posture: bool, coupled: bool) -> None:
-        self.asked = asked
+    def __init__(self, point_set: PointSet, posture: bool, coupled: bool) -> None:
+        self.point_set = point_set
         parts = {"pose": (0, 1), "position": (0,), "rotation": (1,)}
-        self.places = [2 * k + part for k, point in enumerate(asked.points) for part in parts[point.axes]]
+        self.places = [2 * k + part for k, point in enumerate(point_set.points) for part in parts[point.axes]]
         groups = [range(3 * k, 3 * k + 3) for k in range(len(self.places))]
-        frames = moved(asked.frames, asked.offsets)
-        following = followers(asked.model) if coupled else []
-        super().__init__(asked.model, frames, [frame.body for frame in frames], groups, posture, following)
+        frames = moved(point_set.frames, point_set.offsets)
+        following = followers(point_set.model) if coupled else []
+        super().__init__(point_set.model, frames, [frame.body for frame in frames], groups, posture, following)
         self.argument = "targets", (len(frames), 4, 4)
         self.what = self.places, self.coordinates.followers
         self.length, self.size = self._measured()
@@ -213,21 +215,21 @@ class FramesToTargets(Problem):
 
     def residuals(self, q: Any, argument: Any) -> tuple[Any, Any]:
         """Pose errors of the frames, and J, both in the world's axes."""
-        points = self.asked.points
+        points = self.point_set.points
         poses = forward_kinematics(self.model, q, points)
         J = jacobian(self.model, q, points, "local_world_aligned")
         poses = pose_error(poses, argument, "local_world_aligned")
-        return self.asked.rows(poses.reshape((*poses.shape[:-2], -1)), -1), J
+        return self.point_set.rows(poses.reshape((*poses.shape[:-2], -1)), -1), J
 
     def errors(self, lengths: Any) -> Any:
         """Distances and angles of all frames (..., m, 2) from the lengths of the residuals."""
-        found = np.zeros_like(lengths, shape=(*lengths.shape[:-1], 2 * len(self.frames)))
-        found[..., self.places] = lengths
-        return found.reshape((*lengths.shape[:-1], len(self.frames), 2))
+        errors = np.zeros_like(lengths, shape=(*lengths.shape[:-1], 2 * len(self.frames)))
+        errors[..., self.places] = lengths
+        return errors.reshape((*lengths.shape[:-1], len(self.frames), 2))
 
     def _measured(self) -> tuple[float, float]:
         """Length and size, measured from J at sample configurations."""
-        J = jacobian(self.model, self.configurations(), self.asked.points, "local_world_aligned")
+        J = jacobian(self.model, self.configurations(), self.point_set.points, "local_world_aligned")
         J = self.coordinates.columns(J) if self.coordinates.followers else J
         squares = (J * J).reshape((len(J), len(self.places), -1)).sum(axis=-1).mean(axis=0)
         parts = [[square for square, place in zip(squares, self.places, strict=True) if place % 2 == k] for k in (0, 1)]
@@ -244,24 +246,24 @@ class FramesToTargets(Problem):
             self._middles[kept] = np.where(np.isfinite(middle) & (lower <= upper) & kept, middle, rest)
         return self._middles[kept]
 
-    def weights(self, asked: Any) -> Array:
+    def weights(self, weights: Any) -> Array:
         """Weights of each residual: those given, with angles scaled as distances."""
-        if asked is None:
+        if weights is None:
             return self._equal
-        count, found = len(self.frames), array("weights", asked)
-        if found.shape not in ((count,), (count, 2)):
-            raise ArgumentError(f"weights must have shape ({count},) or ({count}, 2), not {found.shape}")
-        if not (np.isfinite(found).all() and (found > 0.0).all()):
+        count, factors = len(self.frames), array("weights", weights)
+        if factors.shape not in ((count,), (count, 2)):
+            raise ArgumentError(f"weights must have shape ({count},) or ({count}, 2), not {factors.shape}")
+        if not (np.isfinite(factors).all() and (factors > 0.0).all()):
             raise ArgumentError(
                 "weights must be positive and finite; to leave out the position or the rotation of a frame, pass "
                 'lw.Point(frame, axes="rotation") or "position"'
             )
-        given = found[:, None] * np.ones(2) if found.ndim == 1 else found
-        return np.repeat(given.ravel()[self.places], 3) * self._equal
+        each = factors[:, None] * np.ones(2) if factors.ndim == 1 else factors
+        return np.repeat(each.ravel()[self.places], 3) * self._equal
 
-    def tolerances(self, asked: Any) -> Array:
+    def tolerances(self, tolerance: Any) -> Array:
         """Tolerances of each group of residuals."""
-        listed = isinstance(asked, list | tuple) or (isinstance(asked, np.ndarray) and asked.ndim > 0)
-        pair = several("tolerance", asked, 2) if listed else [asked, asked]
+        listed = isinstance(tolerance, list | tuple) or (isinstance(tolerance, np.ndarray) and tolerance.ndim > 0)
+        pair = several("tolerance", tolerance, 2) if listed else [tolerance, tolerance]
         each = [positive("tolerance", number) for number in pair]
         return np.array([each[place % 2] for place in self.places])

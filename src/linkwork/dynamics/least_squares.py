@@ -98,20 +98,20 @@ class Search(ABC):
     def residuals(self, q: Any, argument: Any) -> tuple[Any, Any]:
         """e (..., r) and J = -∂e/∂q (..., r, nv), for an argument."""
 
-    def nearest(self, q0: Any, *given: Any, batch: int = 0) -> tuple[Any, Any]:
+    def nearest(self, q0: Any, *fixed: Any, batch: int = 0) -> tuple[Any, Any]:
         """The best configuration (nq,), and the number of iterations.
 
         Args:
             q0: initial configuration (nq,), within the limits.
-            given: low, high, base and span of ``Limits``, ``SETTINGS``, the weight of each residual (r,), the tolerance
+            fixed: low, high, base and span of ``Limits``, ``SETTINGS``, the weight of each residual (r,), the tolerance
                 of each group, the posture if there is one, and the argument of the residuals.
             batch: leading axes of arrays that are not traced.
         """
-        settings = dict(zip(SETTINGS, np.moveaxis(given[4], -1, 0), strict=True))
+        settings = dict(zip(SETTINGS, np.moveaxis(fixed[4], -1, 0), strict=True))
         own, rows = self.coordinates, sum(map(len, self.groups))
         first = q0[..., own.q]
         if own.followers:
-            first = np.minimum(np.maximum(first, given[0]), given[1])  # followers are then within their limits, too
+            first = np.minimum(np.maximum(first, fixed[0]), fixed[1])  # followers are then within their limits, too
         zero, leading = 0.0 * first[..., 0], first.shape[:-1]
         values = {"value": _NOT_YET, "growth": 2.0, "promised": 1.0, "least": 2.0 * _NOT_YET}
         values |= {name: settings[name] for name in ("damping", "pull")}
@@ -119,7 +119,7 @@ class Search(ABC):
         n = len(own.v)
         state = [first, first, np.zeros((*leading, rows)), np.zeros((*leading, rows, n)), begin, first]
         state += [np.zeros((*leading, n))] if self.posture else []
-        ends = repeat(self._iteration, state, [q0, *given], most=_WITHOUT_END, batch=batch)
+        ends = repeat(self._iteration, state, [q0, *fixed], most=_WITHOUT_END, batch=batch)
         return own.whole(ends[5], q0), ends[4][..., _NUMBERS.index("total")]
 
     def _iteration(self, trial: Any, best: Any, e: Any, J: Any, numbers: Any, out: Any, *rest: Any) -> tuple[Any, Any]:
@@ -129,7 +129,7 @@ class Search(ABC):
             (rest[0], rest[1:]) if self.posture else (None, rest)
         )
         now = dict(zip(_NUMBERS, np.moveaxis(numbers, -1, 0), strict=True))
-        asked = dict(zip(SETTINGS, np.moveaxis(settings, -1, 0), strict=True))
+        setting = dict(zip(SETTINGS, np.moveaxis(settings, -1, 0), strict=True))
 
         # Evaluate the trial
         q = own.whole(trial, q0)
@@ -151,7 +151,7 @@ class Search(ABC):
         ratio = np.where(fresh, 0.5, np.minimum((now["value"] - value) / now["promised"], 1.0))
         bend = 2.0 * ratio - 1.0
         factor = np.where(better, np.maximum(_MOST_SHRINKING, 1.0 - bend * bend * bend), now["growth"])
-        scale = asked["damping"]
+        scale = setting["damping"]
         damping = np.clip(now["damping"] * factor, _LEAST_DAMPING * scale, _MOST_DAMPING * scale)
         growth = np.where(better, 2.0, 2.0 * now["growth"])
         slow = np.where(value < _SLOW * now["value"], 0.0, now["slow"] + 1.0)
@@ -164,8 +164,8 @@ class Search(ABC):
         if self.posture:
             away = _where(better, away_new, away)
             still = better & (value > _SETTLED * now["value"]) & (damping < pull)
-            late = iterations >= 0.75 * asked["iterations"]
-            weaker = np.where(late | (pull < _LAST_PULL * asked["pull"]), 0.0, _WEAKER * pull)
+            late = iterations >= 0.75 * setting["iterations"]
+            weaker = np.where(late | (pull < _LAST_PULL * setting["pull"]), 0.0, _WEAKER * pull)
             settled = (still | late | (slow >= _MOST_STUCK)) & (pull > 0.0)
             slow, growth = np.where(settled, 0.0, slow), np.where(settled, 2.0, growth)
             damping = np.where(settled, np.minimum(damping, scale), damping)
@@ -173,20 +173,20 @@ class Search(ABC):
             least_value = (e * e).sum(axis=-1) + pull * (away * away).sum(axis=-1)
 
         # Continue from the best, restart, or end
-        patience = np.where(now["start"] < asked["restarts"], _MOST_SLOW, _MOST_SLOW_AT_LAST)
-        given_up = (iterations >= asked["iterations"]) | (slow >= patience)
+        patience = np.where(now["start"] < setting["restarts"], _MOST_SLOW, _MOST_SLOW_AT_LAST)
+        given_up = (iterations >= setting["iterations"]) | (slow >= patience)
         at_limit = (out >= high) | (out <= low)
-        last = np.where(at_limit.any(axis=-1), asked["restarts"] + 1.0, asked["restarts"])
+        last = np.where(at_limit.any(axis=-1), setting["restarts"] + 1.0, setting["restarts"])
         going = ~reached & ~(given_up & (now["start"] >= last))
         start = np.where(given_up, now["start"] + 1.0, now["start"])
         step_to, promised = self._step(best, e, J, damping, pull, away, low, high, q0)
-        returns = start > asked["restarts"]
-        anew = own.anew(sampled(np.where(returns, 0.0, start - asked["offset"]), base, span), q0)
+        returns = start > setting["restarts"]
+        anew = own.anew(sampled(np.where(returns, 0.0, start - setting["offset"]), base, span), q0)
         anew = np.minimum(np.maximum(anew, low), high)  # rounding may exceed the limits
         anew = _where(returns, np.where(at_limit, anew, out), anew)
         following = {
             "value": np.where(given_up, _NOT_YET, least_value),
-            "damping": np.where(given_up, asked["damping"], damping),
+            "damping": np.where(given_up, setting["damping"], damping),
             "growth": np.where(given_up, 2.0, growth),
             "promised": promised,
             "iterations": np.where(given_up, 0.0, iterations),
@@ -194,7 +194,7 @@ class Search(ABC):
             "start": start,
             "total": total,
             "least": least,
-            "pull": np.where(given_up, asked["pull"], pull) if self.posture else pull,
+            "pull": np.where(given_up, setting["pull"], pull) if self.posture else pull,
         }
         values = np.stack([following[name] for name in _NUMBERS], axis=-1)
         state = [_where(given_up, anew, step_to), best, e, J, values, out]
@@ -237,6 +237,6 @@ def _solved(matrix: Any, right: Any) -> Any:
     """matrix⁻¹ right, of a symmetric positive definite matrix."""
     if not is_traced(matrix):
         return np.linalg.solve(matrix, right[..., None])[..., 0]
-    found = np.empty(right.shape, dtype=object)
-    found[:] = Factor.of_matrix(numbers(matrix).tolist()).solve(numbers(right).tolist())
-    return traced(found)
+    solution = np.empty(right.shape, dtype=object)
+    solution[:] = Factor.of_matrix(numbers(matrix).tolist()).solve(numbers(right).tolist())
+    return traced(solution)

@@ -15,7 +15,7 @@ from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, PointSet, as_array, as_frames
 from linkwork.dynamics.kinematics import forward_kinematics
-from linkwork.engine.plans.costs import looped, most
+from linkwork.engine.plans.costs import most
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
 from linkwork.spatial import Force, Mat3, Transform, Vec3
@@ -62,73 +62,74 @@ def external_wrench(
     """
     if type(wrenches) is not dict and not isinstance(wrenches, Mapping):
         raise ArgumentError(f'wrenches must be a dict, as in {{"hand": [0, 0, -10, 0, 0, 0]}}, not {shown(wrenches)}')
-    asked, values = as_frames(model, tuple(wrenches)), tuple(wrenches.values())
+    point_set, values = as_frames(model, tuple(wrenches)), tuple(wrenches.values())
     choices = "external_wrench", reference, type(reference)
-    answer: Array | None = call.recall(asked.quick, choices, out, q, *values)
+    answer: Array | None = call.recall(point_set.quick, choices, out, q, *values)
     if answer is not None:
         return answer
     choice("reference", reference, REFERENCES)
-    law = _law(asked, reference)
+    law = _law(point_set, reference)
     if law is not None:
-        answer = call.serve_by(law, asked.quick, choices, asked.fixed, out, q, *values)
+        answer = call.serve_by(law, point_set.quick, choices, point_set.fixed, out, q, *values)
         if answer is not None:
             return answer
-    given = [_numbers(point, value) for point, value in zip(asked.points, wrenches.values(), strict=True)]
-    if law is None or any(map(is_traced, (q, *given))):
-        places = forward_kinematics(model, q, asked.points or ("world",))
-        found = _on_bodies(asked, asked.offsets, places, given, reference)
+    checked = [_numbers(point, value) for point, value in zip(point_set.points, wrenches.values(), strict=True)]
+    if law is None or any(map(is_traced, (q, *checked))):
+        places = forward_kinematics(model, q, point_set.points or ("world",))
+        f_ext = _on_bodies(point_set, point_set.offsets, places, checked, reference)
     else:
-        found = law(as_array(model, "q", "configuration", q), *given, *asked.fixed)
+        f_ext = law(as_array(model, "q", "configuration", q), *checked, *point_set.fixed)
     apart = {"q": q, **{f"wrench {k}": value for k, value in enumerate(wrenches.values())}}
-    return found if is_traced(found) else put_into(out, found, apart=apart)
+    return f_ext if is_traced(f_ext) else put_into(out, f_ext, apart=apart)
 
 
-def _law(asked: PointSet, reference: str) -> CompiledFunction | None:
+def _law(point_set: PointSet, reference: str) -> CompiledFunction | None:
     """The kernel for wrenches at these points, whose offsets, if any, are the last argument; None for many points."""
     try:
-        return asked.answers[external_wrench, reference]
+        return point_set.answers[external_wrench, reference]
     except KeyError:
-        fixed = not asked.offsets or not looped(asked.model)  # code with loops takes offsets as constants alone
-        few = fixed and 0 < len(asked.frames) <= most("inverted")
-        asked.answers[external_wrench, reference] = found = _made(asked, reference) if few else None
-        return found
+        few = 0 < len(point_set.frames) <= most("inverted")
+        point_set.answers[external_wrench, reference] = law = _made(point_set, reference) if few else None
+        return law
 
 
-def _made(asked: PointSet, reference: str) -> CompiledFunction:
-    model, axes = asked.model, [point.axes for point in asked.points]
+def _made(point_set: PointSet, reference: str) -> CompiledFunction:
+    model, axes = point_set.model, [point.axes for point in point_set.points]
     shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,)}
     shapes |= {f"wrench{k}": (6 if each == "pose" else 3,) for k, each in enumerate(axes)}
 
     def text(offsets: Sequence[Any], q: Any, **wrenches: Any) -> Any:
-        (places,) = call.call("frame_placements", model, [q], asked.frames, offsets)
-        return _on_bodies(asked, offsets, places, list(wrenches.values()), reference)
+        (places,) = call.call("frame_placements", model, [q], point_set.frames, offsets)
+        return _on_bodies(point_set, offsets, places, list(wrenches.values()), reference)
 
     results = [(len(model.bodies), 6)]
-    return call.kernel_at(asked, "external_wrench", text, shapes, results, reference, tuple(axes))
+    return call.kernel_at(point_set, "external_wrench", text, shapes, results, reference, tuple(axes))
 
 
 # The algorithm, over arrays
 
 
-def _on_bodies(asked: PointSet, offsets: Sequence[Any], places: Array, given: Sequence[Any], reference: str) -> Array:
+def _on_bodies(
+    point_set: PointSet, offsets: Sequence[Any], places: Array, wrenches: Sequence[Any], reference: str
+) -> Array:
     """Wrenches on all bodies, from wrenches at points whose placements are ``places``."""
-    model = asked.model
+    model = point_set.model
     try:
-        batch = np.broadcast_shapes(places.shape[:-3], *(each.shape[:-1] for each in given))
+        batch = np.broadcast_shapes(places.shape[:-3], *(each.shape[:-1] for each in wrenches))
     except ValueError:
-        shapes = ", ".join(str(each.shape) for each in given)
+        shapes = ", ".join(str(each.shape) for each in wrenches)
         raise ArgumentError(
             f"leading axes of q, {places.shape[:-3]}, and wrenches, {shapes}, do not broadcast"
         ) from None
     with memory_for("external forces", (*batch, len(model.bodies), 6)):
         rows: list[Any] = [np.zeros((*batch, 6)) for _ in model.bodies]
-        for k, (point, wrench) in enumerate(zip(asked.points, given, strict=True)):
-            if asked.frames[k].body:
+        for k, (point, wrench) in enumerate(zip(point_set.points, wrenches, strict=True)):
+            if point_set.frames[k].body:
                 seen = _whole(point, wrench)
                 if reference != "local":
                     seen = in_frame(places[..., k, :, :], seen[..., None, :], reference)[..., 0, :]
-                index = asked.frames[k].body - 1
-                rows[index] = rows[index] + seen @ _to_body(asked, k, offsets[3 * k : 3 * k + 3])
+                index = point_set.frames[k].body - 1
+                rows[index] = rows[index] + seen @ _to_body(point_set, k, offsets[3 * k : 3 * k + 3])
         return np.stack(rows, axis=-2) if rows else np.zeros((*batch, 0, 6))
 
 
@@ -136,12 +137,12 @@ def _numbers(point: Point, value: Any) -> Any:
     """The numbers of a wrench at a point, checked."""
     what = f"the wrench at {point.frame!r}"
     count = 6 if point.axes == "pose" else 3
-    found: Any = traced(numbers(value)) if is_traced(value) else array(what, value, (count,))
-    if found.ndim == 0 or found.shape[-1] != count:
-        raise ArgumentError(f"{what} must be {count} numbers (..., {count}), but has shape {found.shape}")
-    if not is_traced(found) and not np.isfinite(found).all():
+    items: Any = traced(numbers(value)) if is_traced(value) else array(what, value, (count,))
+    if items.ndim == 0 or items.shape[-1] != count:
+        raise ArgumentError(f"{what} must be {count} numbers (..., {count}), but has shape {items.shape}")
+    if not is_traced(items) and not np.isfinite(items).all():
         raise ArgumentError(f"{what} must be finite, not {shown(value)}")
-    return found
+    return items
 
 
 def _whole(point: Point, wrench: Any) -> Any:
@@ -169,9 +170,9 @@ def from_frame(model: Model, q: ArrayLike, frame: str | Point, wrenches: Array) 
     return in_frame(forward_kinematics(model, q, (frame,))[..., 0, :, :], wrenches, "world")
 
 
-def _to_body(asked: PointSet, k: int, offset: Sequence[Any]) -> Array:
+def _to_body(point_set: PointSet, k: int, offset: Sequence[Any]) -> Array:
     """(6, 6): maps wrenches, as rows, from one of the frames, shifted by an offset, to the body that carries it."""
-    place = asked.frames[k].placement * Transform(Mat3.identity(), Vec3(*(offset or (0.0, 0.0, 0.0))))
+    place = point_set.frames[k].placement * Transform(Mat3.identity(), Vec3(*(offset or (0.0, 0.0, 0.0))))
     columns = [place.to_parent(Force.from_numbers([float(i == j) for i in range(6)])).numbers() for j in range(6)]
     plain = all(isinstance(number, float) for column in columns for number in column)
     return np.array(columns, dtype=np.float64) if plain else traced(np.array(columns, dtype=object))

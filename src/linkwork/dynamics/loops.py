@@ -68,26 +68,26 @@ def close_loops(
         array([2., 1., 0.])
     """
     check_model(model)
-    asked = model.constraints if constraints is None else constraints
+    chosen = model.constraints if constraints is None else constraints
     if constraints is None and not model.constraints:
         warn_caller(f"close_loops: there is nothing to close: model {model.name!r} has no constraints; pass some or []")
-    held, kept, within = held_by(model, asked), switch("limits", limits), positive("tolerance", tolerance)
-    (given,), batch = as_batch(model, (("q", "configuration"),), [q])
-    assert given is not None
-    if is_traced(given):
-        return _traced(held, given, kept, within)
+    held, kept, within = held_by(model, chosen), switch("limits", limits), positive("tolerance", tolerance)
+    (configurations,), batch = as_batch(model, (("q", "configuration"),), [q])
+    assert configurations is not None
+    if is_traced(configurations):
+        return _traced(held, configurations, kept, within)
     loops, states = _loops(held) if held.constraints else None, prod(batch)
     with memory_for("configurations", (states, 4 * model.nq + held.rows)):
-        begin = begun_within(model, "q", given) if kept else np.array(given)
+        begin = begun_within(model, "q", configurations) if kept else np.array(configurations)
         if loops is None:
             return put_into(out, begin, apart={"q": q})
         rows = begin.reshape((states, model.nq))
-    found, off, _ = loops.solved(rows, *_fixed(loops, kept, within), held.placements)
+    closed, off, _ = loops.solved(rows, *_fixed(loops, kept, within), held.placements)
     open_ = np.flatnonzero(~(off <= within).all(axis=-1))
     if open_.size:
         forward_kinematics(model, rows[open_[0]], held.ends)  # raises an error if the configuration is invalid
         raise loops.still_open(off[open_[0]], np.unravel_index(open_[0], batch) if batch else (), kept)
-    return put_into(out, found.reshape((*batch, model.nq)), apart={"q": q})
+    return put_into(out, closed.reshape((*batch, model.nq)), apart={"q": q})
 
 
 def _traced(held: HeldBy, q: Any, kept: bool, within: float) -> Any:
@@ -98,8 +98,8 @@ def _traced(held: HeldBy, q: Any, kept: bool, within: float) -> Any:
     if not held.constraints:
         return begin
     loops = _loops(held)
-    found, off, _ = loops.text(begin, *_fixed(loops, kept, within), held.placements)
-    return np.where((off <= within).all(), found, np.nan)
+    closed, off, _ = loops.text(begin, *_fixed(loops, kept, within), held.placements)
+    return np.where((off <= within).all(), closed, np.nan)
 
 
 def _fixed(loops: Loops, kept: bool, within: float) -> list[Array]:
@@ -109,10 +109,10 @@ def _fixed(loops: Loops, kept: bool, within: float) -> list[Array]:
 
 def _loops(held: HeldBy) -> Loops:
     """The problem of a model's constraints, cached."""
-    found: Loops | None = held.problems.get("loops")
-    if found is None:
-        found = held.problems["loops"] = Loops(held)
-    return found
+    loops: Loops | None = held.problems.get("loops")
+    if loops is None:
+        loops = held.problems["loops"] = Loops(held)
+    return loops
 
 
 class Loops(Problem):

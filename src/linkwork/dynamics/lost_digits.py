@@ -62,10 +62,10 @@ def better(method: str, model: Model, others: Sequence[str]) -> str:
 
 def estimated_error(method: str, model: Model) -> float:
     """The relative error of accelerations in a sample state; 0 if the method has no result there."""
-    known = _errors(model)
-    if method not in known:
-        known[method] = _error(method, model)
-    return known[method]
+    errors = _errors(model)
+    if method not in errors:
+        errors[method] = _error(method, model)
+    return errors[method]
 
 
 @kept_with_model
@@ -103,8 +103,8 @@ def _rounded_otherwise(method: str, model: Model, state: Sequence[Sequence[float
         return Rounded(float(value), seed)
 
     arguments = [None if numbers is None else [number(x) for x in numbers] for numbers in state]
-    found = evaluate(ALGORITHMS[method], model, arguments, (), Tree(model, (), number))[0]
-    return [float(x) for x in found]
+    results = evaluate(ALGORITHMS[method], model, arguments, (), Tree(model, (), number))[0]
+    return [float(x) for x in results]
 
 
 def _operator(act: Callable[[float, float], float]) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
@@ -157,5 +157,5 @@ class Rounded:
 
     def elementary(self, names: tuple[str, ...], text: Any, operands: tuple[Any, ...]) -> Any:
         values = [float(x) for x in operands]
-        found = tuple(self.near(OPERATIONS[name][1](*values), *values) for name in names)
-        return found[0] if len(found) == 1 else found
+        results = tuple(self.near(OPERATIONS[name][1](*values), *values) for name in names)
+        return results[0] if len(results) == 1 else results

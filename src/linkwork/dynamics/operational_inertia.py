@@ -57,7 +57,7 @@ def operational_inertia(
                [0., 1., 0.],
                [0., 0., 0.]])
     """
-    answer = _INERTIA.at(model, frames, method, constraints=constraints)
+    answer = INERTIA.at(model, frames, method, constraints=constraints)
     if pseudo_inverse is not False:
         pseudo_inverse = switch("pseudo_inverse", pseudo_inverse)
     found: Array = answer(out, q, as_damping(damping), pseudo_inverse=pseudo_inverse)
@@ -68,7 +68,7 @@ def _inertia(points: AtPoints, q: Array, damping: Any) -> tuple[Array]:
     return (points.inertia(points.inertia_inverse(q), damping),)
 
 
-_INERTIA = Question(
+INERTIA = Question(
     "operational_inertia", _inertia, (("q", "configuration"), ("damping", "scalar")), ("rr",), columns=False
 )
 

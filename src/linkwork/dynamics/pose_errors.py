@@ -46,44 +46,44 @@ def pose_error(X: ArrayLike, X_target: ArrayLike, reference: str = "local", *, o
         array([0.    , 0.5   , 0.    , 0.    , 0.    , 1.5708])
     """
     text = _compiled(choice("reference", reference, REFERENCES))
-    found: Array | None = text.quick(out, X, X_target)  # not None only for valid placements
-    if found is not None:
-        return found
+    error: Array | None = text.quick(out, X, X_target)  # not None only for valid placements
+    if error is not None:
+        return error
     if is_traced(X) or is_traced(X_target):
         return _errors(X, X_target, reference)
-    found = text.converted(out, X, X_target)
-    if found is None:
-        found = text(as_placements("X", X), as_placements("X_target", X_target), out=out)
-    return found
+    error = text.converted(out, X, X_target)
+    if error is None:
+        error = text(as_placements("X", X), as_placements("X_target", X_target), out=out)
+    return error
 
 
 def as_placements(what: str, value: Any, shape: tuple[int, ...] = (4, 4)) -> Array:
     """Placements (..., 4, 4), or an error that names what is wrong with them."""
-    found = array(what, value, shape)
-    hint = "; lw.placement(xyz) makes a placement of a position" if found.shape[-1:] == (3,) else ""
-    leading_axes(what, found, shape, hint=hint)
-    apart = tuple(slice(None) if stride else slice(1) for stride in found.strides[:-2])
-    once = found[apart]  # without the repetitions of a broadcast, which would take memory
+    placements = array(what, value, shape)
+    hint = "; lw.placement(xyz) makes a placement of a position" if placements.shape[-1:] == (3,) else ""
+    leading_axes(what, placements, shape, hint=hint)
+    apart = tuple(slice(None) if stride else slice(1) for stride in placements.strides[:-2])
+    once = placements[apart]  # without the repetitions of a broadcast, which would take memory
     if not _are_placements(once).all():
         _refuse(what, once)
-    return found
+    return placements
 
 
 @np.errstate(all="ignore")
-def _are_placements(found: Array) -> NDArray[np.bool_]:
+def _are_placements(placements: Array) -> NDArray[np.bool_]:
     """Which of them have a valid rotation, and the last row 0, 0, 0, 1."""
-    turn = found[..., :3, :3]
+    turn = placements[..., :3, :3]
     off = np.abs(turn @ np.swapaxes(turn, -1, -2) - _IDENTITY).max(axis=(-2, -1))
-    good: NDArray[np.bool_] = (off <= _ORTHONORMAL) & (found[..., 3, :] == _LAST).all(axis=-1)
+    good: NDArray[np.bool_] = (off <= _ORTHONORMAL) & (placements[..., 3, :] == _LAST).all(axis=-1)
     return good & (np.linalg.det(turn) > 0.0)
 
 
-def _refuse(what: str, found: Array) -> NoReturn:
+def _refuse(what: str, placements: Array) -> NoReturn:
     """Raise an error that says what is wrong with the first invalid placement."""
-    if not np.isfinite(found).all():
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(found))[0])
-        raise ArgumentError(f"{what}{list(where)} is {found[where]}; it must be finite")
-    where = tuple(int(i) for i in np.argwhere(~_are_placements(found))[0])
+    if not np.isfinite(placements).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(placements))[0])
+        raise ArgumentError(f"{what}{list(where)} is {placements[where]}; it must be finite")
+    where = tuple(int(i) for i in np.argwhere(~_are_placements(placements))[0])
     at = f"{what}{list(where)}" if where else what
     raise ArgumentError(
         f"{at} is no placement: it must be [[R, p], [0, 1]] with a rotation R (R Rᵀ = 1 to {_ORTHONORMAL:g}, "
@@ -120,14 +120,14 @@ def _is_placement(X: Any) -> Any:
 
 def _errors(X: Any, X_target: Any, reference: str) -> Any:
     """The errors of traced placements (..., 4, 4)."""
-    given = {"X": numbers(X), "X_target": numbers(X_target)}
-    for name, items in given.items():
+    placements = {"X": numbers(X), "X_target": numbers(X_target)}
+    for name, items in placements.items():
         if items.shape[-2:] != (4, 4):
             raise ArgumentError(f"{name} must have shape (..., 4, 4), but has shape {items.shape}")
-    leading = broadcast(list(given), [items.shape[:-2] for items in given.values()])
-    here, there = (np.broadcast_to(items, (*leading, 4, 4)).reshape(-1, 4, 4) for items in given.values())
-    found = [numbers(_error(x, y, reference)) for x, y in zip(here, there, strict=True)]
-    return traced(np.array(found, dtype=object).reshape(*leading, 6))
+    leading = broadcast(list(placements), [items.shape[:-2] for items in placements.values()])
+    here, there = (np.broadcast_to(items, (*leading, 4, 4)).reshape(-1, 4, 4) for items in placements.values())
+    errors = [numbers(_error(x, y, reference)) for x, y in zip(here, there, strict=True)]
+    return traced(np.array(errors, dtype=object).reshape(*leading, 6))
 
 
 def _error(X: Any, X_target: Any, reference: str) -> Any:

@@ -80,9 +80,9 @@ def follow_path(
         >>> motion.q.shape, bool(motion.converged.all()), bool(abs(np.diff(motion.q, axis=0)).max() < 0.04)
         ((101, 3), True, True)
     """
-    asked = as_frames(model, frames)
-    problem = problem_of(asked, posture is not None, switch("couplings", couplings))
-    aims = _as_path(targets, len(asked.points))
+    point_set = as_frames(model, frames)
+    problem = problem_of(point_set, posture is not None, switch("couplings", couplings))
+    aims = _as_path(targets, len(point_set.points))
     change = _change(model, dt, velocity_limit)
     choices: dict[str, Any] = {"limits": limits, "tolerance": tolerance, "weights": weights, "couplings": couplings}
     first = inverse_kinematics(model, aims[..., 0, :, :, :], frames, q0, restarts=restarts, posture=posture, **choices)
@@ -91,12 +91,12 @@ def follow_path(
     fixed = [*problem.fixed(limits, 2.0 * problem.length, 0), problem.weights(weights), problem.tolerances(tolerance)]
     path = _Path(problem, fixed, [] if posture is None else _rows(model, posture, batch), change)
     aims = spread(aims, 4, batch).reshape((rows, steps, *aims.shape[-3:]))
-    found = [IKResult(*(each.reshape((rows, *each.shape[inner:])) for each in first))]
-    start = found[0].q
+    results = [IKResult(*(each.reshape((rows, *each.shape[inner:])) for each in first))]
+    start = results[0].q
     for step in range(1, steps):
-        following, start = path.following(found[-1].q, start, aims[:, step])
-        found.append(following)
-    together = (np.stack(each, axis=1) for each in zip(*found, strict=True))
+        following, start = path.following(results[-1].q, start, aims[:, step])
+        results.append(following)
+    together = (np.stack(each, axis=1) for each in zip(*results, strict=True))
     return IKResult(*(each.reshape((*batch, *each.shape[1:])) for each in together))
 
 

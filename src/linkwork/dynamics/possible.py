@@ -86,24 +86,26 @@ def _least(values: Sequence[Any]) -> Any:
     return values[0]
 
 
-def guard(model: Model, given: Mapping[str, Any]) -> Any:
+def guard(model: Model, parameters: Mapping[str, Any]) -> Any:
     """Zero, or nan if a parameter of the mechanism is impossible; body by body, so that few values are live."""
     least, warped = [], 0.0
     for k, body in enumerate(model.bodies):
         parts = []
-        if "placements" in given:
-            warped = warped + warp(given["placements"][k])
+        if "placements" in parameters:
+            warped = warped + warp(parameters["placements"][k])
             if k % _SUMMED == _SUMMED - 1 or k == len(model.bodies) - 1:
                 parts.append(_WARPED - warped)
                 warped = 0.0
-        if "inertias" in given:
+        if "inertias" in parameters:
             clear = body.inertia.mass > 0.0 and clearly_possible(about_centre(body.inertia))
-            parts += soundness(clear, given["inertias"][k])
+            parts += soundness(clear, parameters["inertias"][k])
         if parts:
             least.append(_least(parts))
-    signs = [given[key][k] for key in ("armature", "damping", "friction") if key in given for k in range(model.nv)]
-    found: Any = np.where(_least(least) > 0.0, 0.0, np.nan) if least else 0.0
-    return np.where(_least(signs) < 0.0, np.nan, found) if signs else found
+    signs = [
+        parameters[key][k] for key in ("armature", "damping", "friction") if key in parameters for k in range(model.nv)
+    ]
+    guarding: Any = np.where(_least(least) > 0.0, 0.0, np.nan) if least else 0.0
+    return np.where(_least(signs) < 0.0, np.nan, guarding) if signs else guarding
 
 
 def check_inertias(model: Model, inertias: Array) -> None:
@@ -130,11 +132,11 @@ def _index(inertias: Array, flat: int) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(flat, once(inertias).shape[:-2]))
 
 
-def _doubted(model: Model, name: str, given: Array) -> tuple[Array, NDArray[np.intp]]:
+def _doubted(model: Model, name: str, numbers_of: Array) -> tuple[Array, NDArray[np.intp]]:
     """The sets of a parameter (sets, ...), without the repetitions of a broadcast, and the indices of those that may be
     impossible: all, or, for many sets, those that compiled code doubts.
     """
-    every = _each_once(model, name, given)
+    every = _each_once(model, name, numbers_of)
     if not _many(every):
         return every, np.arange(len(every))
     _, _, fine = _look(model, name).attempt([every])
@@ -145,45 +147,45 @@ def _many(every: Array) -> bool:
     return len(every) >= _MANY and current_form() != "interpreted"
 
 
-def _each_once(model: Model, name: str, given: Array) -> Array:
-    return once(given).reshape(-1, *shapes_of(model)[name])
+def _each_once(model: Model, name: str, numbers_of: Array) -> Array:
+    return once(numbers_of).reshape(-1, *shapes_of(model)[name])
 
 
 def _look(model: Model, name: str) -> CompiledFunction:
     """Compiled code that checks a parameter; nan for a set that may be impossible."""
     from linkwork.compiled.law import law
 
-    known, key, shapes = model._memo.laws, ("possible", name), {name: shapes_of(model)[name]}
-    if key not in known:
-        known[key] = law(name, lambda **one: guard(model, one), shapes, [()], model, (), *key)
-    found: CompiledFunction = known[key]
-    return found
+    laws, key, shapes = model._memo.laws, ("possible", name), {name: shapes_of(model)[name]}
+    if key not in laws:
+        laws[key] = law(name, lambda **one: guard(model, one), shapes, [()], model, (), *key)
+    kernel: CompiledFunction = laws[key]
+    return kernel
 
 
-def _clear(model: Model, name: str, given: Array) -> bool:
+def _clear(model: Model, name: str, numbers_of: Array) -> bool:
     """Whether compiled code finds all of many sets possible and finite."""
-    every = _each_once(model, name, given)
+    every = _each_once(model, name, numbers_of)
     if not _many(every):
         return False
     look = _look(model, name)
     return look.quick(None, every) is not None or bool(all_finite(every) and look.attempt([every])[2].all())
 
 
-def check_parameters(model: Model, given: Mapping[str, Array]) -> None:
+def check_parameters(model: Model, parameters: Mapping[str, Array]) -> None:
     """Raise an error for impossible values; warn of an inertia that no body can have, which is used all the same."""
-    given = {name: numbers_of for name, numbers_of in given.items() if not _clear(model, name, numbers_of)}
-    for name, numbers_of in given.items():
+    parameters = {name: numbers_of for name, numbers_of in parameters.items() if not _clear(model, name, numbers_of)}
+    for name, numbers_of in parameters.items():
         finite_array(name, numbers_of)
     for name in ("armature", "damping", "friction"):
-        each = once(given[name]) if name in given else np.zeros(0)
+        each = once(parameters[name]) if name in parameters else np.zeros(0)
         if (each < 0.0).any():
             place = tuple(np.argwhere(each < 0.0)[0].tolist())
             which = SPACES["velocity"].coordinate(model, place[-1:])
             raise ArgumentError(f"{name} of {which} is {each[place]}; it must be 0 or more")
-    if "inertias" in given:
-        check_inertias(model, given["inertias"])
-    if "placements" in given:
-        check_placements(model, given["placements"])
+    if "inertias" in parameters:
+        check_inertias(model, parameters["inertias"])
+    if "placements" in parameters:
+        check_placements(model, parameters["placements"])
 
 
 def skewness(places: Any) -> Any:

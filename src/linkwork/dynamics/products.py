@@ -212,9 +212,9 @@ def _alone(algorithm: Algorithm, out: Any) -> Any:
 
 
 def _names(name: str, wrt: Any) -> tuple[str, ...]:
-    known = (*PRODUCTS[name][1], "f_ext", "parameters")
-    if not is_listed(wrt) or not wrt or not all(isinstance(one, str) and one in known for one in wrt):
-        raise ArgumentError(f"wrt must be a list of names among {', '.join(map(repr, known))}, not {shown(wrt)}")
+    names = (*PRODUCTS[name][1], "f_ext", "parameters")
+    if not is_listed(wrt) or not wrt or not all(isinstance(one, str) and one in names for one in wrt):
+        raise ArgumentError(f"wrt must be a list of names among {', '.join(map(repr, names))}, not {shown(wrt)}")
     if len(set(wrt)) != len(wrt):
         raise ArgumentError(f"wrt must hold each name once, not {shown(wrt)}")
     return tuple(wrt)
@@ -231,12 +231,12 @@ def _pushed_forward(
     out: Any,
 ) -> Array:
     check_model(model)
-    given = [np.zeros(model.nv) if change is None else change for change in changes]
+    rates = [np.zeros(model.nv) if change is None else change for change in changes]
     if (f_ext is None) != (df_ext is None):  # the code takes both or neither
         nothing = np.zeros((len(model.bodies), 6))
         f_ext, df_ext = (nothing if forces is None else forces for forces in (f_ext, df_ext))
     if dparameters is None:
-        found: Array = call.every(name, model, out, *state, *given, f_ext, df_ext)
+        derivative: Array = call.every(name, model, out, *state, *rates, f_ext, df_ext)
     else:
-        found = call.every(f"{name}/parameters", model, out, *state, *given, f_ext, df_ext, dparameters)
-    return found
+        derivative = call.every(f"{name}/parameters", model, out, *state, *rates, f_ext, df_ext, dparameters)
+    return derivative

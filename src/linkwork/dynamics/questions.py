@@ -24,7 +24,6 @@ from linkwork.dynamics.call import kernel_at
 from linkwork.dynamics.constrained_points import constrained_points, with_ends
 from linkwork.dynamics.held import HeldBy, held_by
 from linkwork.dynamics.operational import METHODS, chosen
-from linkwork.engine.plans import looped
 from linkwork.engine.plans.costs import within
 from linkwork.engine.spaces import SPACES
 from linkwork.model.constraints import Constraint
@@ -81,6 +80,7 @@ class Answer:
     Attributes:
         law: the kernel; None if there is none, or before the first call that is not traced.
         fixed: its last arguments: the points' offsets, if there are any.
+        rate: the kernel of its derivative in time (``dynamics.operational_rates``), once it has been used.
     """
 
     def __init__(self, question: Question, asked: PointSet, method: str, reference: str) -> None:
@@ -88,6 +88,7 @@ class Answer:
         self.rows = 6 * len(asked.frames) if asked.kept is None else len(asked.kept)
         self.law: CompiledFunction | None = None
         self.fixed: tuple[Array, ...] = asked.fixed
+        self.rate: CompiledFunction | None = None
         self._new = True
 
     def __call__(self, out: Any, *values: ArrayLike, pseudo_inverse: bool = False) -> Any:
@@ -139,19 +140,24 @@ class Answer:
         return (self.asked.offsets,)
 
     def _points(self, fixed: Sequence[Any], pseudo_inverse: bool) -> AtPoints:
-        return AtPoints(self.asked, self.method, self.reference, *fixed, pseudo_inverse)
+        return AtPoints(self.asked, self.method, self.reference, fixed[0], pseudo_inverse)
 
     def _kernel(self) -> CompiledFunction | None:
         """The kernel, shared by points that differ only in their offsets."""
         nv, rows = self.asked.model.nv if self.question.columns else 0, self.rows
-        if self._moved_in_loops or not within("dense_products", (nv + rows) * rows * rows):
+        if not within("dense_products", (nv + rows) * rows * rows):
             return None
+        return self.text_of()
+
+    def text_of(self) -> CompiledFunction:
+        """The text traced, however long it is: for derivatives."""
         return self._traced_kernel({})
 
     @property
-    def _moved_in_loops(self) -> bool:
-        """Whether points have offsets in code with loops, which takes them as constants alone."""
-        return bool(self.asked.offsets) and looped(self.asked.model)
+    def key(self) -> tuple[object, ...]:
+        """What the text depends on besides its name."""
+        asked = self.asked
+        return asked.frames, bool(asked.offsets), self.method, self.reference, asked.kept
 
     def _traced_kernel(self, more: Mapping[str, tuple[int, ...]], *what: object, **options: Any) -> CompiledFunction:
         asked, question, names = self.asked, self.question, [name for name, _ in self.question.arguments]
@@ -186,8 +192,16 @@ class ConstrainedAnswer(Answer):
         return constrained_points(self.held, placements, *points, offsets, pseudo_inverse)
 
     def _kernel(self) -> CompiledFunction | None:
-        if self._moved_in_loops:
-            return None
-        kinds = tuple(self.held.frames), repr(self.held.kinds)
-        kernel = self._traced_kernel({"placements": self.held.placements.shape}, *kinds, optional=True)
+        kernel = self.text_of()
         return kernel if kernel.fits else None
+
+    def text_of(self) -> CompiledFunction:
+        return self._traced_kernel({"placements": self.held.placements.shape}, *self._kinds, optional=True)
+
+    @property
+    def _kinds(self) -> tuple[object, ...]:
+        return tuple(self.held.frames), repr(self.held.kinds)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return *super().key, *self._kinds

@@ -151,20 +151,18 @@ def _seen(
     """
     if not (type(model) is Model and type(frame) in (str, Point) and frame in model._memo.frames):
         is_frame(model, frame)
-    asked = as_frames(model, frame)
+    point_set = as_frames(model, frame)
     values = (q, v, third) if f_ext is None else (q, v, third, f_ext)
     choices = "reactions", method, f_ext is None
-    answer: tuple[Array, Array] | None = call.recall(asked.quick, choices, out, *values)
+    answer: tuple[Array, Array] | None = call.recall(point_set.quick, choices, out, *values)
     if answer is not None:
         return answer
     apart = dict(zip(("q", "v", "a" if method == _INVERSELY else "tau", "f_ext"), values, strict=False))
     if not looped(model):
-        law = asked.answers.get((_seen, method, f_ext is None))
-        if law is None:
-            law = asked.answers[_seen, method, f_ext is None] = _law(asked, method, f_ext is not None)
-        answer = call.serve_by(law, asked.quick, choices, asked.fixed, out, *values)
+        law = _law(point_set, method, f_ext is not None)
+        answer = call.serve_by(law, point_set.quick, choices, point_set.fixed, out, *values)
         if answer is None and not any(map(is_traced, values)):
-            answer = _by_kernel(law, model, method, apart, asked.fixed, out)
+            answer = _by_kernel(law, model, method, apart, point_set.fixed, out)
         if answer is not None:
             return answer
     return seen_from(frame, model, q, out, *_in_the_world(model, method, *values), apart=apart)
@@ -175,11 +173,11 @@ def _by_kernel(
 ) -> tuple[Array, Array] | None:
     """The results for any valid arguments; None if a state has none."""
     spaces = {"q": "configuration", "f_ext": "wrenches"}
-    given, _ = as_given(model, [(name, spaces.get(name, "velocity")) for name in values], list(values.values()))
+    arrays, _ = as_given(model, [(name, spaces.get(name, "velocity")) for name in values], list(values.values()))
     if method != _INVERSELY:
         check_inertias(method, model)
-    found, _, fine = law.attempt([*(each[0] for each in given if each is not None), *fixed])
-    return put_into(out, *found, apart=values) if fine.all() else None
+    results, _, fine = law.attempt([*(each[0] for each in arrays if each is not None), *fixed])
+    return put_into(out, *results, apart=values) if fine.all() else None
 
 
 def _in_the_world(model: Model, method: str, q: Any, v: Any, third: Any, f_ext: Any = None) -> tuple[Array, Array]:
@@ -189,16 +187,16 @@ def _in_the_world(model: Model, method: str, q: Any, v: Any, third: Any, f_ext: 
     return forward_dynamics_and_reactions(model, q, v, third, f_ext, method, "world")
 
 
-def _law(asked: PointSet, method: str, loaded: bool) -> CompiledFunction:
-    model, nv, n = asked.model, asked.model.nv, len(asked.model.bodies)
+def _law(point_set: PointSet, method: str, loaded: bool) -> CompiledFunction:
+    model, nv, n = point_set.model, point_set.model.nv, len(point_set.model.bodies)
     shapes = {"q": (model.nq,), "v": (nv,), "third": (nv,), **({"f_ext": (n, 6)} if loaded else {})}
 
     def text(offsets: Sequence[Any], q: Any, **others: Any) -> Any:
         first, wrenches = _in_the_world(model, method, q, **others)
-        (places,) = call.call("frame_placements", model, [q], asked.frames, offsets)
+        (places,) = call.call("frame_placements", model, [q], point_set.frames, offsets)
         return first, in_frame(places[..., 0, :, :], wrenches, "world")
 
-    return call.kernel_at(asked, "reactions", text, shapes, [(nv,), (n, 6)], method, loaded)
+    return call.kernel_at(point_set, "reactions", text, shapes, [(nv,), (n, 6)], method, loaded)
 
 
 def is_frame(model: Model, frame: str | Point) -> bool:
@@ -212,10 +210,12 @@ def is_frame(model: Model, frame: str | Point) -> bool:
     raise ArgumentError(f"frame must be one of {words}, or a frame of model {model.name!r}, not {shown(frame)}{near}")
 
 
-def seen_from(frame: str | Point, model: Model, q: ArrayLike, out: Any, *found: Array, apart: Mapping[str, Any]) -> Any:
-    """``found`` with its last array, wrenches about the world's origin, expressed in a frame. The results are written
+def seen_from(
+    frame: str | Point, model: Model, q: ArrayLike, out: Any, *results: Array, apart: Mapping[str, Any]
+) -> Any:
+    """``results`` with its last array, wrenches about the world's origin, expressed in a frame. They are written
     to ``out``, which must not overlap the arrays in ``apart``.
     """
-    *others, wrenches = found
+    *others, wrenches = results
     seen = from_frame(model, q, frame, wrenches)
     return (*others, seen) if is_traced(seen) else put_into(out, *others, seen, apart=apart)

@@ -47,36 +47,36 @@ def of_redundant(state: ConstrainedState) -> ConstrainedDerivatives:
 
     if held.couplings is not None:  # their rows are constant
         return derivatives_of(state, sizes, responses)
-    known = state.constraint_rows()
+    rows = state.constraint_rows()
     J = jacobian(model, q, held.ends)
-    K = known.C @ J
+    K = rows.C @ J
     answers = mass_matrix_inverse(model, q) @ transposed(K)
     inverse = solver.inverse(K @ answers)
     N = np.eye(sizes.shape[-1]) - inverse @ (K @ answers)
     sizes = sizes - times(N, sizes)  # if constraints conflict, the proximal iteration leaves a part along N
-    found = derivatives_of(state, sizes, responses)
+    derivatives = derivatives_of(state, sizes, responses)
     b = -state.constraint_rows(frame_acceleration(model, q, v, motions[0], held.ends)).rates
-    along_q = partial(_rows_along_q, held, q, known, J)
+    along_q = partial(_rows_along_q, held, q, rows, J)
     of_forces, _ = along_q(times(answers, times(inverse, sizes)), sizes)
     more, left = N @ of_forces, times(N, b)
     if np.abs(left).max(initial=0.0) > _CONFLICT * np.abs(b).max(initial=1.0):
         _, of_conflict = along_q(np.zeros_like(v), left)
         more = more + inverse @ (inverse @ (transposed(answers) @ of_conflict))
-    wrenches = (unit_wrenches(held, known.rows) @ more).reshape(found.dw_dq.shape)
-    return found._replace(da_dq=found.da_dq + answers @ more, dw_dq=found.dw_dq + wrenches)
+    wrenches = (unit_wrenches(held, rows.rows) @ more).reshape(derivatives.dw_dq.shape)
+    return derivatives._replace(da_dq=derivatives.da_dq + answers @ more, dw_dq=derivatives.dw_dq + wrenches)
 
 
 def _rows_along_q(
-    held: HeldBy, q: Array, known: ConstraintRows, J: Array, y: Array, sizes: Array
+    held: HeldBy, q: Array, rows: ConstraintRows, J: Array, y: Array, sizes: Array
 ) -> tuple[Array, Array]:
     """The derivatives of K y and Kᵀ s with respect to q, for constant velocities y and force magnitudes s."""
     model, still = held.model, np.zeros_like(y)
     moving = [6 * end + row for end, body in enumerate(held.bodies) if body for row in range(6)]
     Jm = J[..., moving, :]
-    moved = times(J, y).reshape(known.V.shape)
-    change = variations(held, q, known.places, 0.0 * known.V, moved, held.placements, None, sizes)
+    moved = times(J, y).reshape(rows.V.shape)
+    change = variations(held, q, rows.places, 0.0 * rows.V, moved, held.placements, None, sizes)
     V_q, _ = frame_velocity_derivatives(model, q, y, held.ends)
-    loads = loads_of(held, known.C, sizes, None)
+    loads = loads_of(held, rows.C, sizes, None)
     at_rest, loaded = (inverse_dynamics_derivatives(model, q, still, still, f)[0] for f in (None, loads))
     forces = transposed(J) @ (change.forces_places @ Jm) + at_rest - loaded
-    return change.rates_places @ Jm + known.C @ V_q, forces
+    return change.rates_places @ Jm + rows.C @ V_q, forces

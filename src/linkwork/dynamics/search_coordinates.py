@@ -43,22 +43,21 @@ class Follower(NamedTuple):
 
 def followers(model: Model) -> list[Follower]:
     """The joints that follow others by the model's couplings, each with a leader that follows none."""
-    found: dict[int, Follower] = {}
+    following: dict[int, Follower] = {}
     for one in model.constraints:
         if not isinstance(one, Coupling):
             continue
         joint, leader, ratio, offset = (*map(model.joint_index, (one.joint_a, one.joint_b)), one.ratio, one.offset)
-        if leader in found:
-            joint, leader, ratio, offset = (
-                joint, found[leader].leader, ratio * found[leader].ratio, ratio * found[leader].offset + offset
-            )  # fmt: skip
-        if joint in found or (joint == leader and ratio) or model.nq <= len(found) + 1:
+        if leader in following:
+            _, leader, more, shift = following[leader]
+            ratio, offset = ratio * more, ratio * shift + offset
+        if joint in following or (joint == leader and ratio) or model.nq <= len(following) + 1:
             continue  # follows two leaders, or the couplings form a cycle
-        for key, each in found.items():
+        for key, each in following.items():
             if each.leader == joint:
-                found[key] = Follower(key, leader, each.ratio * ratio, each.ratio * offset + each.offset)
-        found[joint] = Follower(joint, leader, ratio, offset)
-    return [found[joint] for joint in sorted(found)]
+                following[key] = Follower(key, leader, each.ratio * ratio, each.ratio * offset + each.offset)
+        following[joint] = Follower(joint, leader, ratio, offset)
+    return [following[joint] for joint in sorted(following)]
 
 
 class Coordinates:
@@ -111,18 +110,18 @@ class Coordinates:
 
     def whole(self, own: Any, q0: Any) -> Any:
         """The full configuration: the coordinates ``own``, with the others from q0."""
-        found = own
+        q = own
         if self._resting:
             rest = np.broadcast_to(q0[..., self._resting], (*own.shape[:-1], len(self._resting)))
-            found = np.concatenate([own, rest], axis=-1)
+            q = np.concatenate([own, rest], axis=-1)
         if self.followers:
-            found = np.concatenate([found, self._ratios * found[..., self._leaders] + self._offsets], axis=-1)
-        return found[..., self._order]
+            q = np.concatenate([q, self._ratios * q[..., self._leaders] + self._offsets], axis=-1)
+        return q[..., self._order]
 
     def columns(self, J: Any) -> Any:
         """The columns of J (..., r, nv) for the coordinates (..., r, v), with those of their followers added."""
-        found = J[..., self.v]
-        return found + J[..., self._moved] @ self._shares if self._moved else found
+        columns = J[..., self.v]
+        return columns + J[..., self._moved] @ self._shares if self._moved else columns
 
     def limits(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Limits (q) that also keep followers within theirs, if such limits exist."""
@@ -139,14 +138,14 @@ class Coordinates:
         """The largest changes of the coordinates (q) by those of all degrees of freedom (nv,), followers included;
         coordinates that are not plain change freely.
         """
-        found, place = np.full(len(self.q), np.inf), {k: i for i, k in enumerate(self.q)}
+        largest, place = np.full(len(self.q), np.inf), {k: i for i, k in enumerate(self.q)}
         for v, q in self.plain:
-            found[q] = change[self.v[v]]
+            largest[q] = change[self.v[v]]
         for each in self.followers:
             k = place.get(self.model.q_start[each.leader])
             if k is not None and each.ratio:
-                found[k] = min(found[k], change[self.model.v_start[each.joint]] / abs(each.ratio))
-        return found
+                largest[k] = min(largest[k], change[self.model.v_start[each.joint]] / abs(each.ratio))
+        return largest
 
     def stepped(self, own: Any, step: Any, q0: Any) -> Any:
         """The coordinates after a step (..., v)."""
@@ -174,12 +173,12 @@ class Coordinates:
             return other[..., self.q] - own
         return difference(self.model, q, other)[..., self.v]
 
-    def rates(self, found: Any, others: Any) -> Any:
-        """Values per degree of freedom (..., v): ``found`` (..., q) for plain coordinates, ``others`` for the rest."""
+    def rates(self, plain: Any, others: Any) -> Any:
+        """Values per degree of freedom (..., v): ``plain`` (..., q) for plain coordinates, ``others`` for the rest."""
         if not self.turning:
-            return found
+            return plain
         place = dict(self.plain)
-        joined = np.concatenate([np.broadcast_to(found, (*others.shape[:-1], len(self.q))), others], axis=-1)
+        joined = np.concatenate([np.broadcast_to(plain, (*others.shape[:-1], len(self.q))), others], axis=-1)
         return joined[..., [place[k] if k in place else len(self.q) + k for k in range(len(self.v))]]
 
 
@@ -238,10 +237,10 @@ def begun_within(model: Model, name: str, q: Array, followers: Sequence[Follower
     """Initial configurations (..., nq) of a search, clamped to the limits. A warning names the first coordinate outside
     by more than rounding, mostly because of a wrong unit. Followers are not checked: their leaders place them.
     """
-    inside, asked = within_limits(model, q), np.ones(model.nq, dtype=bool)
-    asked[[model.q_start[each.joint] for each in followers]] = False
+    inside, checked = within_limits(model, q), np.ones(model.nq, dtype=bool)
+    checked[[model.q_start[each.joint] for each in followers]] = False
     with np.errstate(all="ignore"):
-        out = np.argwhere((np.abs(inside - q) > _ROUNDING) & asked)
+        out = np.argwhere((np.abs(inside - q) > _ROUNDING) & checked)
     if len(out):
         where = tuple(map(int, out[0]))
         k, owner = where[-1], SPACES["configuration"].coordinate(model, where[-1:])

@@ -72,11 +72,11 @@ class Problem(Search):
 
     def _made(self, limits: bool, length: float, restarts: int, from_middle: bool) -> list[Array]:
         model = self.model
-        found = Limits.of(self.coordinates, model.lower_limit, model.upper_limit, limits, length)
+        box = Limits.of(self.coordinates, model.lower_limit, model.upper_limit, limits, length)
         iterations = (2.0 if self.posture else 1.0) * MOST_ITERATIONS
         pull = _FIRST_PULL * self.size if self.posture else 0.0
         numbers = (_FIRST_DAMPING * self.size, iterations, float(restarts), pull, 0.0 if from_middle else 1.0)
-        return [found.low, found.high, found.base, found.span, np.array(numbers)]
+        return [box.low, box.high, box.base, box.span, np.array(numbers)]
 
     def text(self, q0: Any, *given: Any, batch: int = 0) -> tuple[Any, Any, Any]:
         """The configuration, the norm of each group of residuals there, and the number of iterations."""
@@ -91,11 +91,11 @@ class Problem(Search):
         e, _ = self.residuals(q, argument)
         return np.stack([np.sqrt((e[..., list(group)] ** 2).sum(axis=-1)) for group in self.groups], axis=-1)
 
-    def solved(self, q0: Array, *given: Array) -> tuple[Array, Array, Array]:
+    def solved(self, q0: Array, *fixed: Array) -> tuple[Array, Array, Array]:
         """The same for rows of configurations: by the kernel, or on arrays of floats."""
         if not self.coordinates.v or not self.law.fits:
-            return self.text(q0, *given, batch=1)
-        q, lengths, total = self.law.quick(None, q0, *given) or self.law.attempt([q0, *given])[0]
+            return self.text(q0, *fixed, batch=1)
+        q, lengths, total = self.law.quick(None, q0, *fixed) or self.law.attempt([q0, *fixed])[0]
         return q, lengths, total
 
     @cached_property

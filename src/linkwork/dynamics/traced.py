@@ -30,9 +30,10 @@ def _callee(
     flat: Sequence[Array | None],
 ) -> tuple[Callee | None, LinedUp | None, Sequence[Any]]:  # fmt: skip
     """The code with loops over bodies that is called instead of being traced, the order in which it takes the bodies of
-    a chain, and traced rotor inertias; None if everything is traced.
+    a chain, and what it takes besides arguments: rotor inertias, offsets; None if everything is traced.
     """
-    form = form_of(algorithm, model) if named(algorithm.name) is algorithm else ""
+    own = None if named(algorithm.name) is algorithm else algorithm
+    form = "" if own and not own.of_loops else form_of(algorithm, model)
     present = (each for each in flat if each is not None)
     if form not in ("rolled", "segmented") or not any(isinstance(x, Traced) for each in present for x in each.flat):
         return None, None, ()
@@ -40,17 +41,18 @@ def _callee(
     if rotors and (form == "segmented" or algorithm.by_levels):
         return None, None, ()
     order = lined_up(model) if form == "segmented" else None
-    own = order.model if order else apart
-    return Callee(algorithm.name, own, absent, tuple(frames), tuple(offsets), rotors=bool(rotors)), order, rotors
+    lined = order.model if order else apart
+    called = Callee(algorithm.name, lined, absent, tuple(frames), rotors=bool(rotors), placed=bool(offsets), own=own)
+    return called, order, [*rotors, *offsets]
 
 
 def _lined_up(algorithm: Algorithm, order: LinedUp | None, arguments: Sequence[list[Any] | None]) -> list[Any]:
     """The numbers of all arguments that are there, in the order of the bodies."""
     places = [order.places(space).tolist() if order else None for _, space in algorithm.arguments]
-    found: list[Any] = []
+    in_order: list[Any] = []
     for each, own in zip(arguments, places, strict=True):
-        found += [each[k] for k in own] if each and own is not None else each or ()
-    return found
+        in_order += [each[k] for k in own] if each and own is not None else each or ()
+    return in_order
 
 
 def _called(algorithm: Algorithm, callee: Callee, order: LinedUp | None, numbers: Sequence[Any]) -> list[list[Any]]:
@@ -72,24 +74,24 @@ def traced_call(
     offsets: Sequence[float],
 ) -> list[Array]:
     """The results of an algorithm as traced arrays; the states of a batch are traced one after another."""
-    given, batch = as_given(model, algorithm.arguments, values, len(frames), finite=False)
+    arrays, batch = as_given(model, algorithm.arguments, values, len(frames), finite=False)
     states = prod(batch)
-    flat = [None if each is None else numbers(spread(*each, batch)).reshape(states, -1) for each in given]
+    flat = [None if each is None else numbers(spread(*each, batch)).reshape(states, -1) for each in arrays]
     placed, spaces = moved(frames, offsets), [SPACES[space] for _, space in algorithm.arguments]
     absent = tuple(name for (name, _), each in zip(algorithm.arguments, flat, strict=True) if each is None)
-    callee, order, rotors = _callee(algorithm, model, absent, frames, offsets, flat)
+    callee, order, more = _callee(algorithm, model, absent, frames, offsets, flat)
 
     def one(arguments: list[list[Any] | None]) -> list[list[Any]]:
         if callee is None:
             return evaluate(algorithm, model, arguments, placed, tree_inside(model, placed, spaces, arguments))
-        return _called(algorithm, callee, order, [*_lined_up(algorithm, order, arguments), *rotors])
+        return _called(algorithm, callee, order, [*_lined_up(algorithm, order, arguments), *more])
 
-    found = [one([None if each is None else each[k].tolist() for each in flat]) for k in range(states)]
+    by_state = [one([None if each is None else each[k].tolist() for each in flat]) for k in range(states)]
     results = []
     for k, space in enumerate(algorithm.results):
         shape = SPACES[space].shape(model, len(frames))
         items = np.empty((states, prod(shape)), dtype=object)
-        for state, state_results in enumerate(found):
+        for state, state_results in enumerate(by_state):
             for i, item in enumerate(state_results[k]):
                 items[state, i] = item
         results.append(traced(items.reshape((*batch, *shape))))

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms.step_forces import SLOW
+from linkwork.algorithms.joint_drive import SLOW
 from linkwork.arguments import Array, array, choice
 from linkwork.batches import leading_axes
 from linkwork.compiled.arrays import is_traced, numbers
 from linkwork.dynamics import call
 from linkwork.dynamics.possible import check_parameters, guard, shapes_of
-from linkwork.engine.mode import current_form
 from linkwork.engine.plans import looped
 from linkwork.engine.plans.costs import most
 from linkwork.errors import ArgumentError, LinkworkError
@@ -67,15 +66,15 @@ def often(model: Model, names: Iterable[str]) -> dict[str, dict[int, float]]:
     """Parameters, by name and index, that often equal the model's own: rotations of placements, which mostly fold away
     for quarter turns, while positions vary; and zeros of inertias, which stay zero when masses vary.
     """
-    found, names = {}, set(names)
+    usual, names = {}, set(names)
     if "placements" in names:
         own = np.array([np.asarray(body.placement) for body in model.bodies]).ravel().tolist()
-        found["placements"] = {k: number for k, number in enumerate(own) if k % 4 < 3 or k % 16 == 15}
+        usual["placements"] = {k: number for k, number in enumerate(own) if k % 4 < 3 or k % 16 == 15}
     if "inertias" in names:
         zeros = np.flatnonzero(model.inertial_parameters == 0.0).tolist()
         if len(zeros) > _ZEROS * model.inertial_parameters.size:
-            found["inertias"] = dict.fromkeys(zeros, 0.0)
-    return found
+            usual["inertias"] = dict.fromkeys(zeros, 0.0)
+    return usual
 
 
 def _for_all(model: Model, name: str, value: Any) -> Any:
@@ -89,31 +88,31 @@ def _for_all(model: Model, name: str, value: Any) -> Any:
 
 def _array(model: Model, name: str, value: Any) -> Array:
     """A parameter as an array of its shape."""
-    found = array(name, value)
-    leading_axes(name, found, shapes_of(model)[name], f" for model {model.name!r}")
-    return found
+    numbers_of = array(name, value)
+    leading_axes(name, numbers_of, shapes_of(model)[name], f" for model {model.name!r}")
+    return numbers_of
 
 
-def as_parameters(model: Model, given: Mapping[str, ArrayLike]) -> dict[str, tuple[str, Array, tuple[int, ...]]]:
+def as_parameters(model: Model, parameters: Mapping[str, ArrayLike]) -> dict[str, tuple[str, Array, tuple[int, ...]]]:
     """Checked parameters of trajectories: for each its name, an array (..., 1, numbers), and its shape."""
-    if not given:
+    if not parameters:
         return {}
-    check_bodies(model, given)
-    fits = {name: _array(model, name, _for_all(model, name, value)) for name, value in given.items()}
+    check_bodies(model, parameters)
+    fits = {name: _array(model, name, _for_all(model, name, value)) for name, value in parameters.items()}
     check_parameters(model, fits)
-    found = {}
+    parts = {}
     for name, numbers_of in fits.items():
         shape = shapes_of(model)[name]
         axes = numbers_of.shape[: numbers_of.ndim - len(shape)]
-        found[name] = name, numbers_of.reshape((*axes, 1, prod(shape))), shape
-    return found
+        parts[name] = name, numbers_of.reshape((*axes, 1, prod(shape))), shape
+    return parts
 
 
-def check_bodies(model: Model, given: Mapping[str, Any]) -> None:
+def check_bodies(model: Model, parameters: Mapping[str, Any]) -> None:
     """Raise an error for a model whose code has loops over bodies, in which parameters are constant tables."""
     if looped(model):
         raise ArgumentError(
-            f"{next(iter(given))} can be data for up to {most('straight')} bodies; model {model.name!r} has "
+            f"{next(iter(parameters))} can be data for up to {most('straight')} bodies; model {model.name!r} has "
             f"{len(model.bodies)}; lw.with_inertial_parameters makes a model of its own"
         )
 
@@ -129,81 +128,73 @@ def with_parameters(
     """
     name, method = choices[:2]
     third = "tau" if name == "forward_dynamics" else "a"
-    given = {key: _for_all(model, key, value) for key, value in zip(PARAMETERS, every[4:], strict=True)}
-    parameters = _present(given)
+    in_full = {key: _for_all(model, key, value) for key, value in zip(PARAMETERS, every[4:], strict=True)}
+    parameters = _present(in_full)
     values = {**_present(zip(("q", "v", third, "f_ext"), every[:4], strict=True)), **parameters}
-    guarded = model._memo.laws.get(_key(name, values, method, True))
-    if guarded is not None:
-        answer: Array | None = guarded.converted(out, *values.values())
-        if answer is not None:
-            return answer
     choice("method", method, METHODS)
     check_bodies(model, parameters)
     if any(map(is_traced, values.values())):
         traced: Array = _kernel(name, model, values, method, False)(*values.values())
         return traced
     guarded = _kernel(name, model, values, method, True)
+    answer: Array | None = call.serve_by(guarded, model._memo.quick, choices, (), out, *values.values())
+    if answer is not None:
+        return answer
     fits = {key: _array(model, key, value) for key, value in parameters.items()}
-    (found,), batch, fine = guarded.attempt(list(values.values()), out)
+    (result,), batch, fine = guarded.attempt(list(values.values()), out)
     if fine.all():
-        if current_form() == "auto" and fine.size:
-            call.remember(model._memo.quick, choices, guarded.quick)
-        return found if out is None else out
+        return result if out is None else out
     check_parameters(model, fits)
-    (found,), batch, fine = _kernel(name, model, values, method, False).attempt(list(values.values()), out)
+    (result,), batch, fine = _kernel(name, model, values, method, False).attempt(list(values.values()), out)
     if not fine.all():
         raise _explained(name, model, values, batch, int(np.argmin(fine)), method)
-    return found if out is None else out
+    return result if out is None else out
 
 
-def _present(given: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    return {key: value for key, value in dict(given).items() if value is not None}
-
-
-def _key(name: str, names: Iterable[str], method: str, guarded: bool) -> tuple[object, ...]:
-    return "with parameters", name, tuple(names), method, guarded
+def _present(values: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {key: value for key, value in dict(values).items() if value is not None}
 
 
 def _kernel(name: str, model: Model, names: Iterable[str], method: str, guarded: bool) -> CompiledFunction:
     """The compiled code; if ``guarded``, impossible parameters give nan."""
     from linkwork.compiled.law import law
 
-    known, key = model._memo.laws, _key(name, names, method, guarded)
-    if key not in known:
+    laws, key = model._memo.laws, ("with parameters", name, tuple(names), method, guarded)
+    if key not in laws:
         own = {"q": (model.nq,), "f_ext": (len(model.bodies), 6), **shapes_of(model)}
         shapes = {each: own.get(each, (model.nv,)) for each in names}
         text = lambda **given: _text(name, model, method, given, guarded)  # noqa: E731
         usual = often(model, shapes)
-        known[key] = law(name, text, shapes, [(model.nv,)], model, (), *key, often=usual, dearer=_DEARER[name])
-    found: CompiledFunction = known[key]
-    return found
+        laws[key] = law(name, text, shapes, [(model.nv,)], model, (), *key, often=usual, dearer=_DEARER[name])
+    kernel: CompiledFunction = laws[key]
+    return kernel
 
 
-def _text(name: str, model: Model, method: str, given: Mapping[str, Any], guarded: bool) -> Any:
+def _text(name: str, model: Model, method: str, values: Mapping[str, Any], guarded: bool) -> Any:
     from linkwork.dynamics.dynamics import forward_dynamics, inverse_dynamics
 
-    guarding: Any = guard(model, given) if guarded else 0.0
-    made = varied(model, *(given.get(key) for key in ("inertias", "armature", "placements")))
-    q, v, f_ext = given["q"], given["v"], given.get("f_ext")
-    drag = resistance(v, given.get("damping"), given.get("friction"))
+    guarding: Any = guard(model, values) if guarded else 0.0
+    made = varied(model, *(values.get(key) for key in ("inertias", "armature", "placements")))
+    q, v, f_ext = values["q"], values["v"], values.get("f_ext")
+    drag = resistance(v, values.get("damping"), values.get("friction"))
     if name == "forward_dynamics":
-        tau = given["tau"] if drag is None else given["tau"] - drag
-        found = forward_dynamics(made, q, v, tau, f_ext, method)
+        tau = values["tau"] if drag is None else values["tau"] - drag
+        result = forward_dynamics(made, q, v, tau, f_ext, method)
     else:
-        found = inverse_dynamics(made, q, v, given["a"], f_ext)
-        found = found if drag is None else found + drag
-    return np.concatenate([found[:1] + guarding, found[1:]]) if guarded else found
+        result = inverse_dynamics(made, q, v, values["a"], f_ext)
+        result = result if drag is None else result + drag
+    return np.concatenate([result[:1] + guarding, result[1:]]) if guarded else result
 
 
 def resistance(v: Any, damping: Any, friction: Any) -> Any:
     """The resisting forces (nv,) of damping and of Coulomb friction, smoothed as in ``lw.rollout``; None if there are
     none.
     """
-    found = None if damping is None else damping * v
+    drag = None if damping is None else damping * v
     if friction is not None:
         rubbing = friction * (v / np.maximum(np.abs(v), SLOW))
-        found = rubbing if found is None else found + rubbing
-    return found
+        drag = rubbing if drag is None else drag + rubbing
+    return drag
 
 
 def _explained(

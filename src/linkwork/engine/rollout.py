@@ -86,7 +86,8 @@ def _compiled(
         call |= _arrays(plan, state, given, into, first, done)
 
         def job(kept: object = (state, given, into)) -> int:  # they must outlive an interrupted caller
-            return run(address(_words(plan, lanes, call)))
+            words = _words(plan, lanes, call)  # which must outlive the call
+            return run(address(words))
 
         return job
 

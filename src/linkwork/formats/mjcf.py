@@ -138,10 +138,10 @@ class _Conversion:
         numbers = {name: index for index, name in enumerate((WORLD, *model.body_names))}
         carriers = [(numbers[name], place) for name, place in zip(self.carrier, self.on_carrier, strict=True)]
         looks = geometry_of(self.m, self.path, self.folder, carriers, rotation)
-        held, motors = tuple(constraints), tuple(actuators)
-        model = dataclasses.replace(model, frames=frames, constraints=held, actuators=motors, geometry=looks)
+        equalities, motors = tuple(constraints), tuple(actuators)
+        model = dataclasses.replace(model, frames=frames, constraints=equalities, actuators=motors, geometry=looks)
         active = np.flatnonzero(self.m.eq_active0).tolist()
-        bonds = active if len(active) == len(held) else []
+        bonds = active if len(active) == len(equalities) else []
         contacts = contacts_of(self.m, self.bodies, self.joints, self.reference(model), bonds)
         return dataclasses.replace(model, contacts=contacts)
 

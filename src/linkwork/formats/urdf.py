@@ -45,9 +45,9 @@ def model_of(
     floating_base: bool,
     joint_order: str | None,
     fixed_joints: str,
-    kept: Collection[str] = (),
+    fixed: Collection[str] = (),
 ) -> Model:
-    """The mechanism of a <robot>; the options are those of ``lw.load``, checked; ``kept`` bodies are not merged."""
+    """The mechanism of a <robot>; the options are those of ``lw.load``, checked; ``fixed`` bodies are not merged."""
     element, links = robot.root, robot.links
     robot.check_ends()
     if not links:
@@ -67,7 +67,7 @@ def model_of(
     numbers = {root: int(floating_base)}  # of each link's body
     numbers |= {joint.child: number for number, joint in enumerate(joints, numbers[root] + 1)}
     places = origin_placements(robot)
-    stay = {*kept, *_kept_bodies(extension)}
+    stay = {*fixed, *_kept_bodies(extension)}
     merging = fixed_joints == "merge"  # the inertia of a part need not be valid by itself, that of the whole must be
     parts = _merged_names(joints, body_names, stay) if merging else set[str]()
     base, *inertias = link_inertias(robot, {link: body_names[link] for link in numbers}, parts)
@@ -138,9 +138,9 @@ def _root(robot: Robot) -> str:
 def _loop(connections: list[Connection], reached: set[str]) -> ModelError:
     """The error for links that form a loop and are not connected to the root."""
     carrier = {joint.child: joint for joint in connections if joint.child not in reached}
-    joint, seen = next(iter(carrier.values())), set[str]()
-    while joint.name not in seen:
-        seen.add(joint.name)
+    joint, visited = next(iter(carrier.values())), set[str]()
+    while joint.name not in visited:
+        visited.add(joint.name)
         joint = carrier[joint.parent]
     around, link = [joint.child], joint.parent
     while link != joint.child and len(around) < 8:

@@ -164,9 +164,9 @@ def completed(extension: Element, model: Model) -> Model:
     }
     if "frame" in parts or extension.get("frames") == "none":
         changes["frames"] = _frames(parts.get("frame", []), model)
-    for tag, made in (("constraint", _constraint), ("actuator", _actuator)):
+    for tag, build in (("constraint", _constraint), ("actuator", _actuator)):
         if tag in parts:
-            changes[f"{tag}s"] = tuple(_made(part, made) for part in parts[tag])
+            changes[f"{tag}s"] = tuple(_built(part, build) for part in parts[tag])
     if "contacts" in parts or "contact" in parts:
         changes["contacts"] = _contacts(parts.get("contact", []), parts.get("contacts", []))
     try:
@@ -176,13 +176,13 @@ def completed(extension: Element, model: Model) -> Model:
 
 
 def _contacts(parts: list[Element], settings: list[Element]) -> Contacts:
-    contacts = [_made(part, contact_of) for part in parts]
-    return _made(settings[0], partial(contacts_of, contacts), "are") if settings else contacts_of(contacts, {})
+    contacts = [_built(part, contact_of) for part in parts]
+    return _built(settings[0], partial(contacts_of, contacts), "are") if settings else contacts_of(contacts, {})
 
 
 def _body(part: Element, body: Body) -> Body:
     if part.get("joint") is not None and isinstance(body.joint, Free):
-        joint = _made(part, _joint, "joint")
+        joint = _built(part, _joint, "joint")
         body = replace(body, joint=joint, limits=Limits.none(joint), armature=())
     changes: dict[str, Any] = {}
     for field in ("placement", "inertia"):
@@ -259,11 +259,11 @@ def _placement(part: Element, name: str, exact: Transform) -> Transform:
         raise part.error(str(error)) from None
 
 
-def _made(part: Element, made: Any, said: str = "is") -> Any:
+def _built(part: Element, build: Any, attribute: str = "is") -> Any:
     try:
-        return made(json.loads(part.word(said)))
+        return build(json.loads(part.word(attribute)))
     except (LinkworkError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise part.error(f"attribute {said!r} does not say what it is: {str(error)[:200]}") from None
+        raise part.error(f"attribute {attribute!r} does not say what it is: {str(error)[:200]}") from None
 
 
 def _joint(data: Any) -> Joint:

@@ -16,7 +16,7 @@ import numpy as np
 
 from linkwork.arguments import Array
 from linkwork.errors import ModelError, suggestion, warn_caller
-from linkwork.formats.xml import NONE, Element, Wanted, quoted, table
+from linkwork.formats.xml import NONE, Element, Measure, quoted, table
 from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
 from linkwork.model.inertias import NOTHING, check_inertia, clearly_possible
 from linkwork.model.model import Limits
@@ -25,9 +25,9 @@ from linkwork.spatial import Inertia, Sym3, Transform, Vec3
 from linkwork.spatial.functions import LARGEST_ANGLE
 
 _ZERO, _X = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)
-_ORIGIN: tuple[Wanted, ...] = (("xyz", 3, _ZERO), ("rpy", 3, _ZERO))
-_MASS: tuple[Wanted, ...] = (("value", 1, None),)
-_MOMENTS: tuple[Wanted, ...] = tuple((name, 1, None) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+_ORIGIN: tuple[Measure, ...] = (("xyz", 3, _ZERO), ("rpy", 3, _ZERO))
+_MASS: tuple[Measure, ...] = (("value", 1, None),)
+_MOMENTS: tuple[Measure, ...] = tuple((name, 1, None) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
 _BLOCK = 1024
 
 KINDS: dict[str, Callable[[Sequence[float]], Joint]] = {
@@ -227,7 +227,7 @@ class Robot:
 class _Rows:
     """The numbers of elements, or of groups of elements, as rows of an array; those with the same text share a row."""
 
-    def __init__(self, *columns: Sequence[Wanted]) -> None:
+    def __init__(self, *columns: Sequence[Measure]) -> None:
         self._columns = columns
         self._rows: dict[str, int] = {}
         self._waiting: list[tuple[Element, ...]] = []
@@ -245,8 +245,8 @@ class _Rows:
         return number
 
     def _read(self) -> None:
-        each = zip(*self._waiting, strict=True)
-        self._blocks.append(np.concatenate(list(map(table, each, self._columns)), axis=1))
+        tables = zip(*self._waiting, strict=True)
+        self._blocks.append(np.concatenate(list(map(table, tables, self._columns)), axis=1))
         self._waiting = []
 
     def numbers(self) -> Array:

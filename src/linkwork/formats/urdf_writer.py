@@ -86,7 +86,7 @@ def as_urdf(model: Model) -> str:
         warnings.simplefilter("ignore", LinkworkWarning)
         root = parse("\n".join([*plain, "</robot>"]).encode(), "robot.urdf")
         robot = Robot.of(root, strict=False)
-        read = urdf.model_of(robot, floating_base=False, joint_order="file", fixed_joints="merge", kept=fixed)
+        read = urdf.model_of(robot, floating_base=False, joint_order="file", fixed_joints="merge", fixed=fixed)
     rest = (f"  {line}" for line in differences(model, read))
     return "\n".join([*plain, *rest, "</robot>", ""])
 

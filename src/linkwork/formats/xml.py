@@ -166,34 +166,34 @@ class Element:
 
 
 Texts = dict[Element, list[str]]  # in the pieces that the parser passes
-Wanted = tuple[str, int, Sequence[float] | None]
+Measure = tuple[str, int, Sequence[float] | None]
 """An attribute, the count of its numbers, and their default; None if it is required."""
 _BLOCK = 1024
 
 
-def table(elements: Sequence[Element], wanted: Sequence[Wanted]) -> NDArray[np.float64]:
-    """The measures of many elements, a row each, in the order of ``wanted``: the results of ``Element.measures``."""
-    rows = np.empty((len(elements), sum(count for _, count, _ in wanted)))
+def table(elements: Sequence[Element], columns: Sequence[Measure]) -> NDArray[np.float64]:
+    """The measures of many elements, a row each, in the order of ``columns``: the results of ``Element.measures``."""
+    rows = np.empty((len(elements), sum(count for _, count, _ in columns)))
     alike: dict[tuple[str, ...], list[int]] = {}  # elements with the same attributes
     for k, element in enumerate(elements):
         alike.setdefault(tuple(element.flat[::2]), []).append(k)
     for names, members in alike.items():
         for first in range(0, len(members), _BLOCK):
             some = members[first : first + _BLOCK]
-            block = _together([elements[k].flat for k in some], names, wanted)
+            block = _together([elements[k].flat for k in some], names, columns)
             if block is None:  # one by one, to report the error
-                each = ([elements[k].measures(*one) for one in wanted] for k in some)
-                block = np.array([[x for numbers in row for x in numbers] for row in each])
+                measures = ([elements[k].measures(*one) for one in columns] for k in some)
+                block = np.array([[x for numbers in row for x in numbers] for row in measures])
             rows[some] = block
     return rows
 
 
 def _together(
-    flats: Sequence[list[str]], names: tuple[str, ...], wanted: Sequence[Wanted]
+    flats: Sequence[list[str]], names: tuple[str, ...], measures: Sequence[Measure]
 ) -> NDArray[np.float64] | None:
     """The numbers of elements that have the same attributes, all at once; None if there is any error."""
     columns = []
-    for name, count, usual in wanted:
+    for name, count, usual in measures:
         if name in names:
             place = 2 * names.index(name) + 1
             text = " ; ".join([flat[place] for flat in flats])

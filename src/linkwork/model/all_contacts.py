@@ -123,10 +123,10 @@ def _tuples(what: str, values: Any, *names: str) -> None:
     types = {kind.__name__: kind for kind in (Contact, Softness, str, float, tuple)}
     kinds = [types[name] for name in names]
     if fits and len(kinds) == 1:
-        fits = all(isinstance(each, kinds[0]) for each in values)
+        fits = all(isinstance(one, kinds[0]) for one in values)
     elif fits:
         fits = all(
-            isinstance(each, tuple) and len(each) == len(kinds) and all(map(isinstance, each, kinds)) for each in values
+            isinstance(one, tuple) and len(one) == len(kinds) and all(map(isinstance, one, kinds)) for one in values
         )
     if not fits:
         raise ArgumentError(f"{what} of contacts must be a tuple of {', '.join(names)}, not {shown(values)}")

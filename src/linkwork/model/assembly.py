@@ -82,15 +82,15 @@ class _Assembling:
         for body in reversed(range(1, count)):
             self.children[parents[body]].append(body)
             self.sizes[parents[body]] += self.sizes[body]
-        self.held: list[list[int]] = [[] for _ in parents]
+        self.holds: list[list[int]] = [[] for _ in parents]
         for number, (_, body) in enumerate(holds):
-            self.held[body].append(number)
+            self.holds[body].append(number)
         self.loops = [loop for loop, _ in holds]
         self.on_bodies, self.grounded = _ends(holds)
         self.parts: list[Part] = []
         self.heights: list[int] = []
         self.has: list[dict[int, int]] = []  # for each part, the number of holds of each open loop
-        self.heavy = [max(each, key=lambda child: self.sizes[child], default=0) for each in self.children]
+        self.heavy = [max(branches, key=lambda child: self.sizes[child], default=0) for branches in self.children]
         self.heavy[0] = 0  # the world is on no path
         self.whole: dict[int, int] = {}  # for the first link of each path, its part
         for body in reversed(range(count)):
@@ -117,7 +117,7 @@ class _Assembling:
             branches = self._branches(path[k])
             behind = k + 1 < len(path)
             below = () if branches < 0 else (branches,)
-            on, holds = path[k + 1] if behind else 0, self.held[path[k]]
+            on, holds = path[k + 1] if behind else 0, self.holds[path[k]]
             return self._part("link", path[k], below, behind, on, holds, on_world)
 
         def joined(one: int, two: int, k: int) -> int:

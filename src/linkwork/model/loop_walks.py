@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from linkwork.model.loops import Attached, Closed, Crossing, Loops, loops_of
@@ -14,6 +15,33 @@ def groups_of(frames: Sequence[Frame]) -> list[tuple[int, int]]:
     """The loop, numbered from 0, and the body of each frame: frames of one name are the holds of one loop."""
     numbers: dict[str, int] = {}
     return [(numbers.setdefault(frame.name, len(numbers)), frame.body) for frame in frames]
+
+
+@dataclass(frozen=True)
+class End(Frame):
+    """One of the two frames between which a loop is closed; ``condition`` is the number of its kind of condition."""
+
+    condition: int = 0
+
+
+def pairs_of(frames: Sequence[Frame]) -> list[tuple[int, int, int]]:
+    """For each loop between two ends, which are listed side by side: its kind of condition, and their numbers."""
+    return [
+        (frame.condition, first, first + 1)
+        for first, frame in enumerate(frames[:-1])
+        if isinstance(frame, End) and first % 2 == 0
+    ]
+
+
+class Pair:
+    """The two frames between which a loop is closed, by their number and their kind of ``condition``."""
+
+    __slots__ = ("condition", "index", "one", "other")
+
+    kind = None
+
+    def __init__(self, index: Any, condition: int, one: Any, other: Any) -> None:
+        self.index, self.condition, self.one, self.other = index, condition, one, other
 
 
 class Numbered:
@@ -45,7 +73,12 @@ class LoopWalks:
 
     _nodes: list[Any]
     _frames: list[Any]
-    _held: Sequence[tuple[int, int]]
+    _holds: Sequence[tuple[int, int]]
+    _ends: Sequence[tuple[int, int, int]]
+
+    def pairs(self, conditions: int) -> Iterator[Pair]:
+        for index, (condition, one, other) in enumerate(self._ends):
+            yield Pair(index, condition, self._frames[one], self._frames[other])
 
     def loops(self) -> Iterator[Numbered]:
         return map(Numbered, range(self._loops.loops))
@@ -94,7 +127,7 @@ class LoopWalks:
 
     @cached_property
     def _loops(self) -> Loops:
-        return loops_of([0, *(node.parent.index for node in self._nodes[1:])], self._held)
+        return loops_of([0, *(node.parent.index for node in self._nodes[1:])], self._holds)
 
     @cached_property
     def _pairs(self) -> set[tuple[int, int]]:

@@ -6,7 +6,8 @@ the model, so that no other table keeps a model alive. All of it can be recomput
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, TypeVar
@@ -14,6 +15,16 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 requested: ContextVar[str] = ContextVar("linkwork_requested", default="")
 """The form of code that is requested (``engine.mode.form``), which has a memo of its own; empty if none is."""
+
+
+@contextmanager
+def requesting(form: str) -> Iterator[None]:
+    """Code is requested in this form inside."""
+    token = requested.set(form)
+    try:
+        yield
+    finally:
+        requested.reset(token)
 
 
 class Memo:

@@ -44,7 +44,7 @@ class PartWalks:
 
     _nodes: list[Any]
     _frames: list[Any]
-    _held: Sequence[tuple[int, int]]
+    _holds: Sequence[tuple[int, int]]
 
     def all_bodies(self) -> Sequence[Any]:
         """Every body, in any order."""
@@ -60,7 +60,7 @@ class PartWalks:
 
     @cached_property
     def _levels(self) -> list[list[PartNode]]:
-        assembly = assembly_of([0, *(node.parent.index for node in self._nodes[1:])], self._held)
+        assembly = assembly_of([0, *(node.parent.index for node in self._nodes[1:])], self._holds)
         nodes: list[PartNode] = []
         for part in assembly.parts:
             node = PartNode()
@@ -73,7 +73,7 @@ class PartWalks:
             node.path, node.bare = part.kind in ("link", "joined"), part.bare
             node.body, node.on = self._nodes[part.body], self._nodes[part.on] if part.on else None
             node.parts = tuple(nodes[k] for k in part.parts)
-            node.holds = tuple(Hold(self._held[hold][0], self._frames[hold]) for hold in part.holds)
+            node.holds = tuple(Hold(self._holds[hold][0], self._frames[hold]) for hold in part.holds)
             node.loops, node.open, node.closed = part.loops, part.open, part.closed
             nodes.append(node)
         return [[nodes[part.index] for part in level] for level in assembly.levels]

@@ -17,7 +17,7 @@ from linkwork.joints import Joint
 from linkwork.model.doubtful import doubtful_joints
 from linkwork.model.fields import Constant, Field
 from linkwork.model.junctions import common_ancestor, junctions_of
-from linkwork.model.loop_walks import LoopWalks, groups_of
+from linkwork.model.loop_walks import LoopWalks, groups_of, pairs_of
 from linkwork.model.model import Frame, Model
 from linkwork.model.part_walks import PartWalks
 from linkwork.model.path_walks import PathWalks
@@ -169,7 +169,7 @@ class Tree(SegmentWalks, PathWalks, LoopWalks, PartWalks, Walks):
         self._frames = [
             FrameNode(i, self._nodes[frame.body], as_scalars(frame.placement)) for i, frame in enumerate(frames)
         ]
-        self._held = groups_of(frames)
+        self._holds, self._ends = groups_of(frames), pairs_of(frames)
         self.gravity = Motion(as_scalars(Vec3(*model.gravity)), Vec3.zero())
         self._model = model
 

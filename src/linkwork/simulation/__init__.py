@@ -12,6 +12,8 @@
     contact_steps               the integrator of steps with contacts
     penetrations                shapes that overlap at the start
     integrators, tangent        on the configuration manifold, and near one of its points
+    events, event_steps         constraints that come and go: what users write, checked; their part of a step
+    happened, event_record      what has happened, in one motion and in many
     step                        all of these: one step, as a value and a text
     simulate, run               one motion: its arguments; its loop, around Python functions
     watching                    who watches

@@ -18,7 +18,6 @@ from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, as_array, check_finite
 from linkwork.dynamics.call import is_fast
 from linkwork.engine.plans.task import FAST
-from linkwork.engine.run.memory import empty
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, TracingError, shown, warn_caller
 from linkwork.joints import Prismatic
@@ -89,7 +88,7 @@ def allocated(states: str, shapes: Sequence[tuple[int, ...]], record: int) -> li
     size, advice = 8.0 * sum(map(prod, shapes)), f"keep fewer by a larger record (it is {record})"
     check_memory(states, size, advice)
     try:
-        return [empty(shape) for shape in shapes]
+        return [np.empty(shape) for shape in shapes]
     except (MemoryError, OverflowError, ValueError):
         raise not_enough_memory(states, size, advice) from None
 

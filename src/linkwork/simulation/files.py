@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -25,9 +25,12 @@ from linkwork.errors import ArgumentError, excuse
 from linkwork.files import open_regular, replacing
 from linkwork.memory import check_memory
 from linkwork.model.model import Model
+from linkwork.simulation.happened import Happened
 
 _FORMAT = "linkwork trajectory 1"
 _HEADER = ("format", "model", "joints", "digest", "interrupted")
+_EVENTS = ("event_times", "event_numbers", "event_names")
+"""Of motions in which events have happened."""
 _LONGEST_TEXT = 2**20  # characters of a name or digest
 _DEFLATE = 1032  # the largest compression ratio of deflate
 _CHUNK = 2**20
@@ -35,8 +38,10 @@ _NONE = "holds no trajectory that Trajectory.save of this version has written"
 _BROKEN = (OSError, ValueError, EOFError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 
 
-def save(path: str | Path, model: Model, arrays: Mapping[str, Array], interrupted: bool) -> Path:
-    """Write the arrays and the data that identify the model."""
+def save(
+    path: str | Path, model: Model, arrays: Mapping[str, Array], interrupted: bool, events: Sequence[Happened]
+) -> Path:
+    """Write the arrays, the events, and the data that identify the model."""
     to = file_path("path", path)
     to = to if to.suffix == ".npz" else to.with_name(to.name + ".npz")
     header = {
@@ -46,19 +51,28 @@ def save(path: str | Path, model: Model, arrays: Mapping[str, Array], interrupte
         "digest": np.array(_digest(model)),
         "interrupted": np.array(interrupted),
     }
+    if events:
+        values = [one.t for one in events], [one.event for one in events], [one.name for one in events]
+        header |= dict(zip(_EVENTS, map(np.array, values), strict=True))
     with replacing(to) as beside, beside.open("wb") as file:
         np.savez_compressed(file, **header, **arrays)  # type: ignore[arg-type]
     return to
 
 
-def load(path: str | Path, model: Model, sizes: Mapping[str, tuple[int | None, ...]]) -> tuple[dict[str, Array], bool]:
-    """Read the arrays of a trajectory of this model; ``sizes`` are their shapes for one state, None for any number."""
+def load(
+    path: str | Path, model: Model, sizes: Mapping[str, tuple[int | None, ...]]
+) -> tuple[dict[str, Array], bool, tuple[Happened, ...]]:
+    """Read the arrays of a trajectory of this model, whether it was interrupted, and its events; ``sizes`` are the
+    arrays' shapes for one state, None for any number.
+    """
     try:
         with open_regular(file_path("path", path)) as file, zipfile.ZipFile(file) as archive:
-            members = {name: _member(archive, file, name) for name in (*_HEADER, *sizes)}
+            listed = _EVENTS if f"{_EVENTS[0]}.npy" in archive.namelist() else ()
+            members = {name: _member(archive, file, name) for name in (*_HEADER, *sizes, *listed)}
             _check_identity(path, model, members)
             _check_shapes(path, model, members, sizes)
-            return {name: members[name].read() for name in sizes}, bool(members["interrupted"].read())
+            events = _events(members) if listed else ()
+            return {name: members[name].read() for name in sizes}, bool(members["interrupted"].read()), events
     except FileNotFoundError:
         raise ArgumentError(f"there is no file {path}") from None
     except KeyError:
@@ -161,6 +175,17 @@ def _check_shapes(
             )
     total = float(sum(members[name].size for name in sizes))
     check_memory(f"{states:,} states of {model.name!r} in {path}", total, "it cannot be loaded here")
+
+
+def _events(members: Mapping[str, _Member]) -> tuple[Happened, ...]:
+    """The events of a trajectory."""
+    own = [members[name] for name in _EVENTS]
+    kinds = [member.dtype.kind for member in own]
+    if kinds != ["f", "i", "U"] or len({member.shape for member in own}) > 1 or len(own[0].shape) != 1:
+        raise ValueError("its events are no times, numbers and names")
+    check_memory("the events of a trajectory", float(sum(member.size for member in own)), "it cannot be loaded here")
+    rows = zip(*(member.read() for member in own), strict=True)
+    return tuple(Happened(float(t), int(event), str(name)) for t, event, name in rows)
 
 
 def _digest(model: Model) -> str:

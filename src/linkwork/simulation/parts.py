@@ -19,63 +19,56 @@ from linkwork.simulation.arguments import (
     friction_of,
     per_dof,
     steps_over,
-    warn_of_no_effort,
     wrong_rows,
 )
 
 OVER_TIME = ("tau", "q_target", "v_target", "f_ext")
 """Arguments that may have a row for each step."""
-_DRIVES = ("tau", "q_target", "kp", "v_target", "kd")
+DRIVES = ("tau", "q_target", "kp", "v_target", "kd")
+"""Arguments that drive."""
 
 
-def step_parts(model: Model, given: Mapping[str, Any], friction: Any, driven: bool) -> dict[str, Array]:
-    """Those of ``STEP_PARTS`` that have an effect, each (..., T or 1, numbers), of the arguments of a public function,
-    ``given`` by name; ``friction`` is what ``step_of`` has left of it, ``driven`` says whether a law or a function
-    drives.
-
-    Machine code checks whether arrays over time are finite; ``check_over_time`` then finds where they are not.
+def constant_parts(model: Model, given: Mapping[str, Any], friction: Any, drives: bool) -> dict[str, Array]:
+    """Those of ``STEP_PARTS`` that are no driving forces or wrenches and have an effect, each (..., 1, numbers), of the
+    arguments of a public function, ``given`` by name; ``friction`` is what ``step_of`` has left of it, and ``drives``
+    whether there are driving forces.
     """
-    parts = _drive(model, {name: given[name] for name in _DRIVES if given[name] is not None})
-    damping, rubs = damping_of(model, given["damping"]), friction_of(model, friction)
+    parts, damping, rubs = dict[str, Array](), damping_of(model, given["damping"]), friction_of(model, friction)
     for name, array in (("damping", damping), ("friction", check_finite(model, "friction", "velocity", rubs))):
         if once(array).any():
             parts[name] = _at_all_times(array)
     if switch("springs", given["springs"]) and model.stiffness.any():
         parts["stiffness"], parts["springref"] = _at_all_times(model.stiffness), _at_all_times(model.springref)
     most = effort_limits_of(model, given["effort_limits"])
-    if warn_of_efforts(model, given["effort_limits"], driven, parts):
+    if drives and np.isfinite(once(most)).any():
         finite = np.minimum(once(most), np.finfo(np.float64).max)  # machine code requires finite numbers
-        if np.isfinite(once(most)).any():
-            parts["effort"] = _at_all_times(np.broadcast_to(finite, most.shape))
-    if given["f_ext"] is not None and not callable(given["f_ext"]):
-        array = as_array(model, "f_ext", "wrenches", given["f_ext"])
-        array = array if array.ndim > 2 else array[None]
-        parts["f_ext"] = array.reshape((*array.shape[:-2], 6 * len(model.bodies)))
+        parts["effort"] = _at_all_times(np.broadcast_to(finite, most.shape))
     return parts
 
 
-def _drive(model: Model, values: Mapping[str, Any]) -> dict[str, Array]:
-    """Driving forces, targets and gains, of those values that are there."""
+def driving_parts(model: Model, given: Mapping[str, Any]) -> dict[str, Array]:
+    """The other parts, of those arguments that are there: driving forces, targets and gains, and external wrenches,
+    each (..., T or 1, numbers).
+
+    Machine code checks whether arrays over time are finite; ``check_over_time`` then finds where they are not.
+    """
+    parts, values = dict[str, Array](), {name: given[name] for name in DRIVES if given[name] is not None}
     for target, gain in (("q_target", "kp"), ("v_target", "kd")):
         if target in values and gain not in values:
             raise ArgumentError(f"{target} needs {gain}, the gain that pulls to it")
     if "kp" in values and "q_target" not in values:
         raise ArgumentError("kp needs q_target, the configuration to be pulled to")
-    parts = {}
-    for name in values.keys() & {"tau", "q_target", "v_target"}:
-        array = as_array(model, name, STEP_PARTS[name], values[name])
-        parts[name] = array if array.ndim > 1 else array[None]
-    for name in values.keys() & {"kp", "kd"}:
-        parts[name] = _at_all_times(check_finite(model, name, "velocity", per_dof(model, name, values[name])))
+    for name, value in values.items():
+        if name in ("kp", "kd"):
+            parts[name] = _at_all_times(check_finite(model, name, "velocity", per_dof(model, name, value)))
+        else:
+            array = as_array(model, name, STEP_PARTS[name], value)
+            parts[name] = array if array.ndim > 1 else array[None]
+    if given["f_ext"] is not None and not callable(given["f_ext"]):
+        array = as_array(model, "f_ext", "wrenches", given["f_ext"])
+        array = array if array.ndim > 2 else array[None]
+        parts["f_ext"] = array.reshape((*array.shape[:-2], 6 * len(model.bodies)))
     return parts
-
-
-def warn_of_efforts(model: Model, effort_limits: Any, driven: bool, parts: Mapping[str, Array]) -> bool:
-    """Whether anything drives, whose forces are limited; warns of limits that are 0, if they are the model's."""
-    drives = driven or bool(parts.keys() & {"tau", "kp", "kd"})
-    if drives and effort_limits is True:
-        warn_of_no_effort(model)
-    return drives
 
 
 def step_count(steps: Any, batch: tuple[int, ...], over_time: dict[str, Array]) -> int:
@@ -120,6 +113,8 @@ def of_one_motion(model: Model, parts: Mapping[str, Array], steps: int) -> dict[
 def broadcast(batch: tuple[int, ...], parts: dict[str, Array]) -> tuple[int, ...]:
     """The leading (batch) dimensions of the state, broadcast with those of all other arguments."""
     leading = {"q, v": batch, **{name: array.shape[:-2] for name, array in parts.items()}}
+    if {*leading.values()} <= {(), batch}:  # as mostly
+        return batch
     try:
         return np.broadcast_shapes(*leading.values())
     except ValueError:

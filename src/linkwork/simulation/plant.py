@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 
 # what most steps do not need
 constrained_dynamics = LateFunction("linkwork.dynamics.constrained:constrained_dynamics")
+constrained_state = LateFunction("linkwork.dynamics.constrained_state:ConstrainedState")
+held_by = LateFunction("linkwork.dynamics.held:held_by")
+motion = LateFunction("linkwork.dynamics.constrained:motion")
+OfActive = LateFunction("linkwork.dynamics.constraint_solvers:OfActive")
 as_couplings = LateFunction("linkwork.dynamics.coupled_joints:as_couplings")
-varied = LateFunction("linkwork.dynamics.varied:varied")
 Armature = LateFunction("linkwork.simulation.resistance:Armature")
 in_python = LateFunction("linkwork.simulation.resistance:in_python")
 subroutine = LateFunction("linkwork.compiled.subroutine:subroutine")
@@ -67,7 +70,9 @@ class Plant:
 
     Attributes:
         of: the step. dt: its length.
-        own: the varied parameters of the mechanism. source: (count, t, q, v) -> driving forces besides the parts.
+        own: the varied parameters of the mechanism.
+        grip: which constraints are active (k,), and where they hold (grips, 4, 4), if these are data; or nothing.
+        source: (count, t, q, v) -> driving forces besides the parts.
         count: the number of the step.
         tau: the last driving forces. acting: the last joint forces.
         extra: joint forces (nv,) of friction and stops in this step.
@@ -85,10 +90,11 @@ class Plant:
         *,
         source: Source | None = None,
         load: Load | Array | None = None,
-        method: str = "articulated_body",
         start: Any = None,
+        grip: Sequence[Any] = (),
     ) -> None:
-        self.of, self.dt, self.method, self.own = of, dt, method, list(own)
+        self.grip = list(grip)
+        self.of, self.dt, self.own = of, dt, list(own)
         self.source: Source = source or (lambda count, t, q, v: None)
         self.start, self.touching, self._load = start, of.touching, load
         self.use(parts)
@@ -140,7 +146,7 @@ class Plant:
         """Accelerations for given joint forces (..., nv), and the wrenches of the constraints."""
         f_ext = self._wrenches(t, q, v) if callable(self.load) else self.load
         dt = None if self.touching is None else self.dt
-        a, wrenches = self.accelerating(q, v, forces, rotors, f_ext, dt, *self.own)
+        a, wrenches = self.accelerating(q, v, forces, rotors, f_ext, dt, *self.own, *self.grip)
         return a, wrenches
 
     def answer(self, t: Any, q: Any, v: Any, tau: Any) -> Answer:
@@ -174,21 +180,19 @@ class Plant:
         of, count = self.of, len(armature.data)
 
         def moving(extra: Any, q: Any, v: Any, dt: Any, forces: Any, *more: Any) -> Sequence[Any]:
-            model, f_ext = armature.model(more[:count]), more[count] if len(more) > count else constant
-            return constrained_dynamics(
-                model, q, v, forces + extra, of.constraints, f_ext, of.stabilisation, of.proximal
-            )
+            data, grip, loads = more[:count], more[count:last], more[last:]
+            f_ext = loads[0] if loads else constant
+            return self._constrained(armature.model(data), q, v, forces + extra, f_ext, grip)
 
-        load = self._wrenches(t, q, v) if callable(self.load) else self.load
+        load, last = self._wrenches(t, q, v) if callable(self.load) else self.load, count + len(self.grip)
         constant = None if is_traced(load) else load
-        given = [self.acting.joints, *armature.data, *([load] if constant is None and load is not None else [])]
+        loads = [load] if constant is None and load is not None else []
+        given = [self.acting.joints, *armature.data, *self.grip, *loads]
         return with_stops_in_loops(moving, (free.a, free.wrenches), of.model, of.joints, q, v, self.dt, given)
 
     def _mechanism(self, rotors: Any, own: Sequence[Any]) -> Model:
         """The model with its varied parameters, and the armature that stands for drag."""
-        model = self.of.model
-        if own:
-            model = varied(model, **dict(zip(self.of.varied, own, strict=True)))
+        model = self.of.mechanism(own)
         if rotors is None:
             return model
         if is_traced(rotors):
@@ -198,15 +202,28 @@ class Plant:
     def _accelerations(
         self, q: Array, v: Array, forces: Array, rotors: Any, f_ext: Any, dt: Any, *own: Any
     ) -> Sequence[Array]:
-        of, model = self.of, self._mechanism(rotors, own)
+        of, count = self.of, len(self.own)
+        model, grip = self._mechanism(rotors, own[:count]), own[count:]
         if self.touching is not None:
             return self._touched(self.touching, model, q, v, forces, f_ext, dt)
         if not of.constraints:
-            return forward_dynamics(model, q, v, forces, f_ext, self.method), self.no_wrenches
-        with strictly():  # the next step is made from it
-            return constrained_dynamics(
-                model, q, v, forces, of.constraints, f_ext, of.stabilisation, of.proximal, self.method
-            )
+            return forward_dynamics(model, q, v, forces, f_ext, of.method), self.no_wrenches
+        return self._constrained(model, q, v, forces, f_ext, grip)
+
+    def _constrained(
+        self, model: Model, q: Array, v: Array, forces: Array, f_ext: Any, grip: Sequence[Any]
+    ) -> Sequence[Array]:
+        """Accelerations with constraints, of which those are active that a grip says, and their wrenches."""
+        of = self.of
+        if not grip:
+            with strictly():  # the next step is made from it
+                return constrained_dynamics(
+                    model, q, v, forces, of.constraints, f_ext, of.stabilisation, of.proximal, of.method
+                )
+        held, (active, placements) = held_by(model, of.constraints), grip
+        solver = OfActive(held.name, of.proximal, active=active[held.of_rows])
+        settings = held.settings(of.stabilisation, of.proximal)
+        return motion(constrained_state(held, solver, placements, settings, q, v, forces, f_ext))
 
     def _touched(
         self, touching: Touching, model: Model, q: Array, v: Array, forces: Array, f_ext: Any, dt: Any

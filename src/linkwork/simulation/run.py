@@ -15,13 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms import STEP_PARTS
+from linkwork.algorithms import STEP_PARTS, STUDIES
 from linkwork.arguments import all_finite
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.plans import Plan, for_steps
 from linkwork.engine.plans.plan import Compiled
 from linkwork.engine.rollout import records, run_over_time, step_by_step
-from linkwork.errors import LinkworkError, TracingError
+from linkwork.errors import LinkworkError, SingularError, TracingError
+from linkwork.late import LateFunction
 from linkwork.progress import Bar
 from linkwork.simulation.arguments import allocated
 from linkwork.simulation.integrators import Integrator
@@ -31,6 +32,9 @@ from linkwork.simulation.rollouts.steps import observations_of, points_of, state
 from linkwork.simulation.torques import Hold, Told
 from linkwork.simulation.trajectory import Trajectory
 from linkwork.simulation.watching import ViewerLoads
+
+event_record = LateFunction("linkwork.simulation.event_record:event_record")
+reason_of = LateFunction("linkwork.simulation.rollouts.divergence:reason_of")
 
 Arrays = Sequence[Array]
 _SPAN = 0.05
@@ -76,6 +80,8 @@ class Run:
         shapes = [(rows, *size) for size in ((model.nq,), (model.nv,), *observations_of(job.step))]
         self.arrays = allocated(f"{rows:,} states of {model.name!r}", shapes, job.every)
         self.into = [array.reshape(1, rows, -1) for array in self.arrays]
+        if job.step.events is not None:
+            self.into[2:2] = job.buffers()[2:-1]
         self.k, self.v, self.count, self.interrupted = 0, job.v[0], 0, False
 
     @property
@@ -92,7 +98,10 @@ class Run:
         whole = len(which) == len(self.arrays[0])
         q, v, a, tau, forces = (array if whole else array[which] for array in self.arrays)
         forces = forces if wrenches else np.zeros((len(forces), 0, 6))
-        return Trajectory(job.model, t[which], q, v, a, tau, forces, self.interrupted)
+        happened = ()
+        if job.step.events is not None:
+            happened = event_record(job.step, self.into[2][:, :n], ()).happened((), t)
+        return Trajectory(job.model, t[which], q, v, a, tau, forces, self.interrupted, happened)
 
     def go(self) -> None:
         """Do all steps."""
@@ -106,12 +115,12 @@ class Run:
 
     def _plan(self) -> Plan | None:
         """The plan of the step; None if only Python can do it, or explain why it cannot be done."""
-        if self.plant.method != "articulated_body" or self.job.step.integrator == "adaptive":
+        if self.job.step.method in STUDIES or self.job.step.integrator == "adaptive":
             return None
         try:
             plan = self.job.step_plan
             if not isinstance(plan, Compiled):
-                return plan if self.job.engine == "interpreted" else None
+                return plan if self.job.step.events is not None or self.job.engine == "interpreted" else None
             plan = for_steps(plan, self.job.steps)
             if isinstance(plan, Compiled):
                 plan.code(1)
@@ -144,6 +153,7 @@ class Run:
                 span = some // 2
                 state = before
             else:
+                self._check(before)
                 return self._in_python(before[0][0], before[1][0])
 
     def _drive(self, plan: Plan) -> None:
@@ -158,7 +168,9 @@ class Run:
             q, v = (seen[0][k], seen[1][k]) if every == 1 else map(_read_only, (state[0][0], state[1][0]))
             self.k, self.v = k, v
             said = say(0, k, k * dt, q, v)
+            before = [array.copy() for array in state] if job.step.events is not None else []
             if (later is not None and k < job.steps and not later(k)) or (step(k) and not self._ends(k)):
+                self._check(before)
                 return self._in_python(q, v, said)
             self.count = k // every + 1
             if watched is not None:
@@ -233,6 +245,12 @@ class Run:
             if k < job.steps:
                 q, v = self.integrator(plant, self.t, q, v, answer.a, self.dt)
                 q = job.step.within(q)
+
+    def _check(self, state: Arrays) -> None:
+        """An error for the step that is reached if it has events, which only code and its interpreter do."""
+        if self.job.step.events is not None:
+            alone = replace(self.job.later(self.k, state, 1, 1), observed=False)
+            raise SingularError(reason_of(alone))
 
     def _part(self, name: str, k: int) -> Array:
         """A part of step k."""

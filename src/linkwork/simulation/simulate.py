@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import choice, integer, old_name, positive, switch
+from linkwork.arguments import integer, old_name, positive, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.call import stepping
-from linkwork.dynamics.constrained import METHODS
-from linkwork.dynamics.dynamics import FORWARD_METHODS
 from linkwork.engine.mode import current_form
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
 from linkwork.late import LateFunction
@@ -32,17 +30,19 @@ from linkwork.simulation.arguments import (
 )
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.coupled import check_within_limits
+from linkwork.simulation.events import Event
 from linkwork.simulation.integrators import Adaptive, check_integrator, integrator_of
 from linkwork.simulation.laws import Parameters, as_law, check_constant, parameters_of, with_parameters
-from linkwork.simulation.parts import of_one_motion, step_parts
+from linkwork.simulation.parts import driving_parts, of_one_motion
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.run import Functions, Run
 from linkwork.simulation.step import Step
-from linkwork.simulation.step_arguments import step_of
+from linkwork.simulation.step_arguments import options_of, with_events
 from linkwork.simulation.torques import Controller, Hold, Torque, load_of, torque_of
 from linkwork.simulation.trajectory import Trajectory
 from linkwork.simulation.watching import ViewerClosed, ViewerLoads, as_viewer
 
+check_events = LateFunction("linkwork.simulation.events:check_events")
 warn_of_depth = LateFunction("linkwork.simulation.penetrations:warn_of_depth")
 warn_of_errors = LateFunction("linkwork.simulation.off_constraints:warn_of_errors")
 
@@ -82,6 +82,7 @@ def simulate(
     solver: str = "DOP853",
     rtol: float = 1e-8,
     atol: float = 1e-10,
+    events: Sequence[Event] | Event | None = None,
     progress: bool | None = None,
     viewer: Any = None,
 ) -> Trajectory:
@@ -89,8 +90,8 @@ def simulate(
 
     It is a ``lw.rollout`` of one trajectory, with the same numbers to the last bit, that also records accelerations and
     forces. It runs in machine code: many steps per call, or one step per call if Python functions compute torques or
-    external wrenches. The adaptive integrator, Runge-Kutta around Python functions that are not held, and methods other
-    than "articulated_body" are stepped in Python.
+    external wrenches. The adaptive integrator, Runge-Kutta around Python functions that are not held, and methods for
+    study are stepped in Python.
 
     Args:
         model: the mechanism.
@@ -144,6 +145,9 @@ def simulate(
         solver: for "adaptive": "RK23", "RK45", "DOP853", "Radau", "BDF" or "LSODA" of scipy.
         rtol: for "adaptive": relative tolerance of a step.
         atol: for "adaptive": absolute tolerance of a step.
+        events: ``lw.Event`` objects: constraints that attach or detach at a time, where a function of the state changes
+            its sign, or under too large a force. They take the default method and no contacts; Runge-Kutta beside them
+            takes forces that are held or compiled.
         progress: show a progress bar on stderr. By default it is shown in a terminal or a notebook, if the run takes
             more than a second; ``LINKWORK_PROGRESS=0`` in the environment turns this default off.
         viewer: a view, as from ``lw.show(model)``, that shows the motion and its forces in real time while it is
@@ -188,18 +192,20 @@ def _run_of(model: Model, given: dict[str, Any]) -> Run:
     every, hold = min(integer("record", given["record"], 1), steps), given["hold"]
     hold = 0 if hold is None else integer("hold", hold, 1)
     check_integrator(given["integrator"], given["solver"])
-    tolerances, method = [positive(name, given[name]) for name in ("rtol", "atol")], given["method"]
+    tolerances = [positive(name, given[name]) for name in ("rtol", "atol")]
     wanted, load = switch("contact_forces", given["contact_forces"]), _load_of(model, given["f_ext"])
     viewer = None if given["viewer"] is None else as_viewer(given["viewer"])
     law = torque if isinstance(torque, CompiledFunction) else None
     in_code = load if viewer is None and isinstance(load, CompiledFunction) else None
-    step, friction = step_of(model, dt, {**given, "torque": law}, in_code, wanted or viewer is not None)
-    if law is not None:
+    options = {**given, "torque": law}
+    step, constant = options_of(model, dt, options, torque is not None, in_code, wanted or viewer is not None)
+    if law is not None and hold:
         step = replace(step, hold=hold)
-    _check_method(step, method, given["constraints"] is None)
+    step, of_events = with_events(step, given["events"])
     _warn_of_start(step, q)
-    parts = of_one_motion(model, step_parts(model, given, friction, torque is not None), steps)
-    inputs = parameters_of(step.law, "law", "parameters", given["parameters"], 3)
+    parts = of_one_motion(model, constant | driving_parts(model, given), steps)
+    own = parameters_of(step.law, "law", "parameters", given["parameters"], 3)
+    inputs = {**own, **of_events}
     check_constant(inputs)
     watched = None if viewer is None else ViewerLoads(viewer, load or _table(parts.pop("f_ext", None), dt))
     job = Job(
@@ -211,11 +217,14 @@ def _run_of(model: Model, given: dict[str, Any]) -> Run:
     )  # fmt: skip
     told = load_of(model, watched or load) if (watched or load) is not in_code else None
     function = None if torque is None or law is not None else torque_of(model, torque)
-    source = Hold(function if law is None else with_parameters(law, inputs), hold)
-    plant = step.plant(dt, {}, source=source, load=told or in_code, method=method)
+    source = Hold(function if law is None else with_parameters(law, own), hold)
+    plant = step.plant(dt, {}, source=source, load=told or in_code)
     moved_by = Adaptive(model, given["solver"], *tolerances) if step.integrator == "adaptive" else integrator_of(step)
     kept = every if watched else 1, step.contacts is None or wanted
     functions = Functions(function, hold, told, watched)
+    if step.events is not None:
+        check_events(step.events, of_events, steps * dt)
+        _check_once(step, functions)
     return Run(job, plant, moved_by, functions, _bar(model, steps, given["progress"]), kept)
 
 
@@ -233,17 +242,12 @@ def _warn_of_end(step: Step, path: Trajectory) -> None:
         warn_of_speed(step.model, path.q[-1:], path.v[-1:], abs(path.a[-1:]), lambda _: "the simulation")
 
 
-def _check_method(step: Step, method: Any, by_default: bool) -> None:
-    """An error if the method cannot do what the step does; ``by_default`` the constraints are those of the model."""
-    known = isinstance(method, str)
-    if step.contacts is not None and (step.integrator == "adaptive" or not (known and method == "articulated_body")):
-        raise ArgumentError("contacts take the default method, and no adaptive integrator")
-    if not step.constraints:
-        choice("method", method, FORWARD_METHODS)
-    elif not (known and method in METHODS):
-        hint = "; or pass constraints=(), to leave out those of the model" if by_default else ""
+def _check_once(step: Step, functions: Functions) -> None:
+    """An error if Python functions would have to say something within a step with events."""
+    if step.several and (functions.load is not None or (functions.torque is not None and not functions.hold)):
         raise ArgumentError(
-            f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out{hint}"
+            "events beside integrator='runge_kutta_4' take no Python function that is called several times in a step: "
+            "compile it by lw.compile, pass hold=1 for a torque, or leave the viewer out"
         )
 
 

@@ -6,8 +6,8 @@ gradients run or differentiate this text; records, viewers and Python functions 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from linkwork.algorithms import STEP_PARTS
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.code import fingerprint
-from linkwork.engine.plans import looped
+from linkwork.engine.plans import Plan, looped
 from linkwork.late import LateFunction
 from linkwork.model.all_contacts import Contacts
 from linkwork.model.constraints import Constraint
@@ -30,12 +30,16 @@ from linkwork.simulation.plant import Plant
 if TYPE_CHECKING:
     from linkwork.dynamics.contact.law import Touching
     from linkwork.simulation.coupled import Together
+    from linkwork.simulation.events import Events
     from linkwork.simulation.stops import Joint
 
 limits_of = LateFunction("linkwork.simulation.coupled:limits_of")
 moving_together = LateFunction("linkwork.simulation.coupled:moving_together")
+size_of_events = LateFunction("linkwork.simulation.event_steps:size_of")
+stepped = LateFunction("linkwork.simulation.event_steps:stepped")
 subroutine = LateFunction("linkwork.compiled.subroutine:subroutine")
 touching = LateFunction("linkwork.dynamics.contact.law:touching")
+varied = LateFunction("linkwork.dynamics.varied:varied")
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,16 @@ class Step:
         told: what Python functions say in the evaluations of a step, which are inputs then: "torque", "load".
         hold: after how many steps the law is evaluated, whose forces then act in between; 0 for every evaluation of the
             accelerations.
-        constraints: with their time constant (s), ``stabilisation``, and ``proximal`` damping.
+        constraints: those that are active from the start, with their time constant (s), ``stabilisation``, and
+            ``proximal`` damping.
         joints: those with stops or stiction.
         contacts: None for none.
         rough: whether dry joint friction is a row of the contact problem.
         contact_forces: whether the forces of contacts are part of the answer.
+        method: of the accelerations, a name that ``lw.forward_dynamics`` or ``lw.constrained_dynamics`` takes.
         varied: the parameters of the mechanism that are data.
+        events: that attach and detach constraints; None for none.
+        switched: whether it is data which constraints are active, and where they hold.
     """
 
     model: Model
@@ -71,8 +79,19 @@ class Step:
     contacts: Contacts | None = None
     rough: bool = False
     contact_forces: bool = False
+    method: str = "articulated_body"
     varied: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
+    events: Events | None = None
+    switched: bool = False
+
+    @cached_property
+    def plans(self) -> dict[tuple[Any, ...], Plan]:
+        """Its plans over time that jobs have asked for, in this process."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "plans"}
 
     @property
     def several(self) -> bool:
@@ -83,20 +102,29 @@ class Step:
     def plain(self) -> bool:
         """Whether nothing acts but its parts."""
         more = self.functions or self.constraints or self.joints or self.varied or self.several
-        return not more and self.contacts is None
+        return not more and self.contacts is None and self.events is None
 
     @property
     def wrenches(self) -> int:
         """The number of wrenches in an answer."""
         if self.touching is None:
-            return len(self.constraints)
+            return len(self.constraints if self.events is None else self.events.constraints)
         return self.touching.points if self.contact_forces else 0
 
     @property
     def size_of_sums(self) -> int:
         """The size of the state besides q and v."""
-        nv = self.model.nv
-        return 2 + (nv if self.contacts is not None else 0) + (nv + 1 if self.hold else 0)
+        return self.events_to + (self.model.nv + 1 if self.hold else 0)
+
+    @property
+    def events_from(self) -> int:
+        """Where the numbers of events begin in it."""
+        return 2 + (self.model.nv if self.contacts is not None else 0)
+
+    @property
+    def events_to(self) -> int:
+        """Where they end."""
+        return self.events_from + (0 if self.events is None else int(size_of_events(self.events)))
 
     @property
     def told_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -120,7 +148,8 @@ class Step:
     @cached_property
     def together(self) -> Together | None:
         """The couplings, if there are no other constraints."""
-        found: Together | None = moving_together(self.model, self.constraints) if self.constraints else None
+        always = bool(self.constraints) and not self.switched
+        found: Together | None = moving_together(self.model, self.constraints) if always else None
         return found
 
     @cached_property
@@ -142,7 +171,21 @@ class Step:
     @property
     def functions(self) -> list[CompiledFunction]:
         """The compiled functions in the step."""
-        return [each for each in (self.law, self.load, self.cost) if each is not None]
+        own = [each for each in (self.law, self.load, self.cost) if each is not None]
+        return own if self.events is None else [*own, *self.events.functions]
+
+    @cached_property
+    def with_all(self) -> Step:
+        """The step with all constraints that are ever active, of which only some may be."""
+        assert self.events is not None
+        return replace(self, constraints=self.events.constraints, events=None, switched=True)
+
+    def mechanism(self, own: Sequence[Any]) -> Model:
+        """The model with its varied parameters."""
+        if not own:
+            return self.model
+        found: Model = varied(self.model, **dict(zip(self.varied, own, strict=True)))
+        return found
 
     @property
     def has_loops(self) -> bool:
@@ -157,7 +200,9 @@ class Step:
         settings = (self.stabilisation, self.proximal) if constraints else ()
         contacts = () if self.contacts is None else (self.contacts.digest, self.rough, self.contact_forces)
         python = self.told, self.hold
-        return self.integrator, functions, python, constraints, settings, self.joints, contacts, self.varied
+        events = None if self.events is None else (self.events.digest, self.stabilisation, self.proximal)
+        own = self.integrator, functions, python, constraints, settings, self.joints, contacts, self.varied, self.method
+        return (*own, events, self.switched)
 
     def key(self, name: str, *more: object) -> str | None:
         """The key of code of this step; None if it is not known without tracing."""
@@ -211,7 +256,7 @@ class Step:
         ``inputs`` are all other arguments of a step, by name: its parts, the varied parameters, and the parameters of
         the law ("law_000", ...) and of the cost.
         """
-        return self.observed(q, v, sums, dt, **inputs)[:3]
+        return self._evaluated(q, v, sums, dt, inputs, False)[0][:3]
 
     def observed(self, q: Any, v: Any, sums: Any, dt: Any, **inputs: Any) -> tuple[Any, ...]:
         """``advance``; then accelerations over the step, the driving forces, and the wrenches of constraints or
@@ -225,9 +270,11 @@ class Step:
         return tuple(each for point in points[1:] for each in point)
 
     def _evaluated(
-        self, q: Any, v: Any, sums: Any, dt: Any, inputs: Mapping[str, Any]
+        self, q: Any, v: Any, sums: Any, dt: Any, inputs: Mapping[str, Any], observed: bool = True
     ) -> tuple[tuple[Any, ...], list[tuple[Any, Any]]]:
-        """What is observed, and the states in which the source of driving forces was evaluated."""
+        """What is observed, and the states in which the source of driving forces was evaluated. Of steps with events
+        the answer is right only if it is ``observed``.
+        """
         nv, t, total, points = self.model.nv, sums[0] * dt, sums[1], list[tuple[Any, Any]]()
         law = self.driving(inputs)
 
@@ -249,11 +296,17 @@ class Step:
         answer = plant.answer(t, q, v, tau)
         if self.cost is not None:
             total = total + self.cost(t, q, v, answer.tau, *numbered("cost", inputs))
-        q, v = self.integrated(plant, t, q, v, answer.a, dt)
-        sums = np.stack([sums[0] + 1.0, total])
+        following = *self.integrated(plant, t, q, v, answer.a, dt), answer
+        if self.events is not None:
+            said = {"said": tau} if self.hold else {}
+            here = t, q, v, sums[self.events_from : self.events_to], dt
+            *following, numbers = stepped(self, *here, following, {**inputs, **said}, observed)
+            more = [numbers, *more]
         if self.contacts is not None:
             more = [answer.a if self.several else plant.start, *more]
-        return (q, v, np.concatenate([sums, *more]) if more else sums, *answer), points
+        q, v, answer = following
+        now = np.stack([sums[0] + 1.0, total])
+        return (q, v, np.concatenate([now, *more]) if more else now, *answer), points
 
 
 def numbered(name: str, inputs: Mapping[str, Any]) -> list[Any]:

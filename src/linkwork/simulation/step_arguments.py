@@ -3,35 +3,114 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import Array, choice, not_negative, once, positive, switch
-from linkwork.errors import ArgumentError
+from linkwork.algorithms import CLOSING
+from linkwork.arguments import Array, choice, is_listed, not_negative, once, positive, switch
+from linkwork.compiled.compiled_function import CompiledFunction
+from linkwork.dynamics.dynamics import FORWARD_METHODS
+from linkwork.errors import ArgumentError, shown
 from linkwork.late import LateFunction
-from linkwork.model.all_contacts import as_contacts
-from linkwork.model.constraints import as_constraints
+from linkwork.model.all_contacts import Contacts, as_contacts
+from linkwork.model.constraints import Constraint, as_constraints
+from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
-from linkwork.simulation.arguments import friction_of
+from linkwork.simulation.arguments import friction_of, warn_of_no_effort
 from linkwork.simulation.laws import as_law
+from linkwork.simulation.parts import constant_parts
 from linkwork.simulation.step import Step
 
 if TYPE_CHECKING:
+    from linkwork.simulation.events import Data
     from linkwork.simulation.stops import Joint
 
+events_of = LateFunction("linkwork.simulation.events:events_of")
 resisting_joints = LateFunction("linkwork.simulation.stops:resisting_joints")
 
+DEFAULT = "articulated_body"
+"""The method of a step's accelerations, if it is left out."""
+METHODS = (DEFAULT, *CLOSING)
+"""Those of a step with constraints."""
 FRICTION_LAWS = ("stiction", "smoothed")
 
 
-def step_of(
-    model: Model, dt: float, given: Mapping[str, Any], load: Any = None, contact_forces: bool = False
-) -> tuple[Step, bool | ArrayLike]:
-    """The step that the arguments of a public function describe, ``given`` by name, without the parameters of the
-    mechanism that are data; and the friction (..., nv) that is a part of it, rather than a property of the joints or a
-    row of the contact problem.
+class Options(NamedTuple):
+    """What a call says besides arrays: the step, without the parameters of the mechanism that are data, and the parts
+    that are the same in all of its steps.
+    """
+
+    step: Step
+    parts: dict[str, Array]
+
+
+def options_of(
+    model: Model, dt: float, given: Mapping[str, Any], driven: bool = False, load: Any = None, wrenches: bool = False
+) -> Options:
+    """The options of a public function, whose arguments are ``given`` by name; those of an earlier call, if they are
+    the same. ``driven`` says whether a Python function drives, ``load`` is a compiled one for external wrenches, and
+    ``wrenches`` says whether those of contacts are observed.
+    """
+    drives = driven or not given["torque"] is given["tau"] is given["kp"] is given["kd"] is None
+    if drives and given["effort_limits"] is True:
+        warn_of_no_effort(model)
+    objects, own = [load, *(given.get(name) for name in _OBJECTS)], (dt, drives, wrenches)
+    try:
+        key = (own, *map(_identity, objects), *(_number(given.get(name)) for name in _SIMPLE))
+    except _NoIdentityError:
+        return _options(model, dt, given, drives, load, wrenches)
+    known: dict[Any, tuple[Options, list[Any]]] = model._memo.derived.setdefault(options_of, {})
+    if key not in known:
+        if len(known) >= _MOST_KEPT:
+            known.clear()
+        # the identities of objects are part of the key, so they must live
+        known[key] = _options(model, dt, given, drives, load, wrenches), objects
+    return known[key][0]
+
+
+_MOST_KEPT = 100
+"""Options of calls that are kept with a model."""
+_SIMPLE = ("damping", "friction", "springs", "effort_limits", "stabilisation", "proximal", "joint_limits", "integrator",
+           "friction_law", "method")  # fmt: skip
+_OBJECTS = ("torque", "cost", "constraints", "contacts")
+
+
+class _NoIdentityError(Exception):
+    """A value that identifies no options: it may change, or is made anew in each call."""
+
+
+def _number(value: Any) -> Any:
+    """A number, a switch or a name; 1 and True differ."""
+    if type(value) not in (type(None), bool, int, float, str):
+        raise _NoIdentityError
+    return type(value), value
+
+
+def _identity(value: Any) -> Any:
+    """An object, or some in a list, that cannot change."""
+    if type(value) in (list, tuple):
+        return tuple(map(id, value))
+    if value is not None and not isinstance(value, (CompiledFunction, Constraint, Contact, Contacts)):
+        raise _NoIdentityError
+    return id(value)
+
+
+def _options(
+    model: Model, dt: float, given: Mapping[str, Any], drives: bool, load: Any, wrenches: bool
+) -> Options:  # fmt: skip
+    """The same, not kept."""
+    step, friction = _step(model, dt, given, load, wrenches)
+    return Options(step, constant_parts(model, given, friction, drives))
+
+
+def _step(
+    model: Model, dt: float, given: Mapping[str, Any], load: Any, wrenches: bool
+) -> tuple[Step, bool | ArrayLike]:  # fmt: skip
+    """The step, and the friction (..., nv) that is a part of it, rather than a property of the joints or a row of the
+    contact problem.
     """
     friction, contacts, torque, cost = given["friction"], given["contacts"], given["torque"], given.get("cost")
     choice("friction_law", given["friction_law"], FRICTION_LAWS)
@@ -53,10 +132,42 @@ def step_of(
         joints=_joints(model, stuck, stopped and contacts is None),
         contacts=None if contacts is None else as_contacts(contacts),
         rough=rough,
-        contact_forces=contact_forces,
+        contact_forces=wrenches,
+        method=given.get("method", DEFAULT),
     )
+    _check_method(step, constraints is None)
     step.touching  # noqa: B018  # raises an error for invalid contacts
     return step, friction if smoothed and contacts is None else False
+
+
+def with_events(step: Step, events: Any) -> tuple[Step, Data]:
+    """The step with events, and their data; the step itself if there are none."""
+    if events is None or (is_listed(events) and not len(events)):
+        return step, {}
+    if step.contacts is not None:
+        raise ArgumentError(
+            "events change lw.Weld, lw.Ball, ... of a step without contacts; contacts come and go by themselves, so "
+            "leave contacts or events out"
+        )
+    if step.integrator == "adaptive" or step.method != DEFAULT:
+        raise ArgumentError("events take the default method, and no adaptive integrator")
+    made, data = events_of(step.model, step.constraints, events)
+    return replace(step, events=made), data
+
+
+def _check_method(step: Step, by_default: bool) -> None:
+    """An error if the method cannot do what the step does; ``by_default`` the constraints are those of the model."""
+    method: Any = step.method
+    known = isinstance(method, str)
+    if step.contacts is not None and (step.integrator == "adaptive" or not (known and method == DEFAULT)):
+        raise ArgumentError("contacts take the default method, and no adaptive integrator")
+    if not step.constraints:
+        choice("method", method, FORWARD_METHODS)
+    elif not (known and method in METHODS):
+        hint = "; or pass constraints=(), to leave out those of the model" if by_default else ""
+        raise ArgumentError(
+            f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out{hint}"
+        )
 
 
 def _joints(model: Model, stiction: Array, stops: bool) -> tuple[Joint, ...]:

@@ -9,7 +9,7 @@ With v the velocity at the step's end and p the impulse over the step, for each 
 
 which is the largest dissipation (Moreau's principle): a joint at rest stays at rest, friction does not chatter, and
 neither adds energy. ``impulses`` finds which of them hold. (The other law, ``friction_law="smoothed"``, costs one
-division per joint and lets joints creep; see ``algorithms.step_forces``.)
+division per joint and lets joints creep; see ``algorithms.joint_drive``.)
 """
 
 from __future__ import annotations

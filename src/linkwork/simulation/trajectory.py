@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,6 +19,7 @@ from linkwork.memory import check_memory
 from linkwork.model.model import Model
 from linkwork.properties import cached_property
 from linkwork.simulation import files, tables
+from linkwork.simulation.happened import Happened
 from linkwork.simulation.tangent import Tangent
 
 _MOST_TIMES = 1e9
@@ -39,6 +41,7 @@ class Trajectory:
         constraint_forces: wrenches (K, k, 6), N and N m, on frame a of each constraint, in that frame's axes; k may be
             0.
         interrupted: whether the simulation was stopped with Ctrl-C before its end.
+        events: what has happened, a tuple of ``Happened`` in order of time.
 
     Example:
         >>> import linkwork as lw
@@ -60,6 +63,7 @@ class Trajectory:
     tau: Array
     constraint_forces: Array
     interrupted: bool = False
+    events: tuple[Happened, ...] = ()
 
     def __post_init__(self) -> None:
         check_model(self.model)
@@ -99,7 +103,13 @@ class Trajectory:
                 f"a trajectory is cut by slices that go forward, as in trajectory[10:20:2], not by {shown(which)}; one "
                 f"state's configuration is trajectory.q[i]"
             )
-        return replace(self, **{name: getattr(self, name)[which].copy() for name in ARRAYS})
+        return self._of({name: getattr(self, name)[which].copy() for name in ARRAYS})
+
+    def _of(self, arrays: Mapping[str, Any]) -> Trajectory:
+        """The motion with other states, and the events between these."""
+        t = arrays["t"]
+        between = tuple(one for one in self.events if t.size and t[0] - 1e-9 <= one.t <= t[-1] + 1e-9)
+        return replace(self, **arrays, events=between)
 
     def resample(self, times: float | ArrayLike) -> Trajectory:
         """Interpolate the motion at other times, on the configuration manifold.
@@ -134,7 +144,7 @@ class Trajectory:
             + s.reshape(s.shape + (1,) * (old.ndim - 2)) * old[right]
             for name, old in ((name, getattr(self, name)) for name in ("v", "a", "tau", "constraint_forces"))
         }
-        return replace(self, t=at, q=integrate(self.model, self.q[left], offset), **blend)
+        return self._of({"t": at, "q": integrate(self.model, self.q[left], offset), **blend})
 
     def save(self, path: str | Path) -> Path:
         """Write the trajectory to a NumPy .npz file, with data that identify the model; the model itself is not stored.
@@ -148,7 +158,8 @@ class Trajectory:
         Raises:
             FileError: if the file cannot be written; an existing file is then left unchanged.
         """
-        return files.save(path, self.model, {name: getattr(self, name) for name in ARRAYS}, self.interrupted)
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        return files.save(path, self.model, arrays, self.interrupted, self.events)
 
     @staticmethod
     def load(path: str | Path, model: Model) -> Trajectory:
@@ -165,8 +176,9 @@ class Trajectory:
             ArgumentError: if the file does not exist, is not a trajectory, or belongs to another model.
         """
         check_model(model)
-        arrays, interrupted = files.load(path, model, sizes(model, None))
-        return Trajectory(model, **arrays, interrupted=interrupted)
+        found: dict[str, Any]
+        found, interrupted, events = files.load(path, model, sizes(model, None))
+        return Trajectory(model, **found, interrupted=interrupted, events=events)
 
     def to_dataframe(self) -> Any:
         """A pandas DataFrame with a row for each time and columns such as ("q", "elbow") and ("energy", "kinetic").
@@ -220,7 +232,7 @@ class Trajectory:
         return np.clip(at.astype(np.float64), first, last)
 
 
-ARRAYS = tuple(field.name for field in fields(Trajectory) if field.name not in ("model", "interrupted"))
+ARRAYS = tuple(field.name for field in fields(Trajectory) if field.name not in ("model", "interrupted", "events"))
 """The names of a trajectory's arrays over time."""
 
 

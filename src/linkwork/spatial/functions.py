@@ -185,7 +185,7 @@ def elementary(*names: str, operands: int = 1, exact: Callable[..., Any]) -> Cal
     intermediate code of this name (several names for several results). ``exact`` takes the mpmath context first.
     """
 
-    def made(text: Callable[..., Any]) -> Callable[..., Any]:
+    def decorator(text: Callable[..., Any]) -> Callable[..., Any]:
         if len(names) == 1:
             OPERATIONS[names[0]] = operands, _over_any_scalar(names, text, exact)
             return OPERATIONS[names[0]][1]
@@ -193,7 +193,7 @@ def elementary(*names: str, operands: int = 1, exact: Callable[..., Any]) -> Cal
             OPERATIONS[name] = operands, _over_any_scalar((name,), _one(text, k), _one(exact, k))
         return _over_any_scalar(names, text, exact)
 
-    return made
+    return decorator
 
 
 def _one(function: Callable[..., Any], k: int) -> Callable[..., Any]:

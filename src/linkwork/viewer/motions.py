@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,8 @@ from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import neutral
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model
+from linkwork.plain import one_line
+from linkwork.simulation.happened import Happened
 from linkwork.simulation.rollouts.result import Rollout
 from linkwork.simulation.trajectory import ARRAYS, Trajectory
 
@@ -38,6 +41,11 @@ class Motion:
         return float(self.trajectory.t[0]), float(self.trajectory.t[-1])
 
     @property
+    def events(self) -> list[Happened]:
+        """What happens at a known time."""
+        return [] if self.trajectory is None else [one for one in self.trajectory.events if one.t == one.t]
+
+    @property
     def recorded(self) -> int:
         """The number of constraint or contact forces that its states have."""
         return 0 if self.trajectory is None else self.trajectory.constraint_forces.shape[1]
@@ -57,6 +65,12 @@ class Motion:
         if len(inside) == len(times):
             return samples
         return replace(samples, **{name: getattr(samples, name)[place.ravel()] for name in ARRAYS})
+
+
+def last_event(motions: Sequence[Motion], time: float) -> str:
+    """The last event up to a time, in words; nothing if there is none."""
+    past = [one for motion in motions for one in motion.events if one.t <= time + 1e-9]
+    return one_line(str(max(past, key=lambda one: one.t))) if past else ""
 
 
 def motions_of(what: Any, called: str = "trajectory") -> list[Motion]:
@@ -95,8 +109,9 @@ def _rolled_out(rollout: Rollout) -> list[Motion]:
         )
     motions = []
     parts = (states.reshape(count, *states.shape[-2:]) for states in (rollout.q, rollout.v))
-    for q, v in zip(*parts, strict=True):
-        still = np.zeros_like(v)
-        states = Trajectory(model, rollout.t.copy(), q.copy(), v.copy(), still, still, np.zeros((len(v), 0, 6)))
+    for which, q, v in zip(np.ndindex(rollout.q.shape[:-2]), *parts, strict=True):
+        still, forces = np.zeros_like(v), np.zeros((len(v), 0, 6))
+        events = () if rollout.events is None else rollout.events.happened(which, rollout.t)
+        states = Trajectory(model, rollout.t.copy(), q.copy(), v.copy(), still, still, forces, False, events)
         motions.append(Motion(model, states.q[0], states))
     return motions

@@ -108,7 +108,7 @@ class _Visit(NamedTuple):
     settings: Settings
     say: Callable[[str], None]
 
-    def each(self, measured: Callable[[Subject], dict[str, Any]]) -> list[dict[str, Any]]:
+    def rows(self, measured: Callable[[Subject], dict[str, Any]]) -> list[dict[str, Any]]:
         """A row for each subject, measured with its own cache."""
         rows = []
         for subject in self.subjects:
@@ -156,7 +156,7 @@ def best_of(one: Any, other: Any) -> Any:
 def _threads(visit: _Visit) -> list[dict[str, Any]]:
     settings = visit.settings
     extent = settings.threads, settings.rounds, settings.seconds
-    return visit.each(lambda subject: measure_threads(subject, *extent, visit.say)) if cores() > 1 else []
+    return visit.rows(lambda subject: measure_threads(subject, *extent, visit.say)) if cores() > 1 else []
 
 
 def _rollouts(visit: _Visit) -> list[dict[str, Any]]:
@@ -167,7 +167,7 @@ def _rollouts(visit: _Visit) -> list[dict[str, Any]]:
         extent = settings.rounds, *settings.rollout, settings.rollout_memory
         return measure_rollout(subject, visit.available, *extent)
 
-    return visit.each(rollout)
+    return visit.rows(rollout)
 
 
 def _chains(visit: _Visit) -> list[dict[str, Any]]:
@@ -180,7 +180,7 @@ def _chains(visit: _Visit) -> list[dict[str, Any]]:
 
 
 def _models(visit: _Visit) -> list[dict[str, Any]]:
-    return visit.each(lambda subject: _of_model(subject, visit.available, visit.settings, visit.say))
+    return visit.rows(lambda subject: _of_model(subject, visit.available, visit.settings, visit.say))
 
 
 _PARTS = {"models": _models, "threads": _threads, "rollouts": _rollouts, "chains": _chains}

@@ -181,7 +181,7 @@ class Articulated(NamedTuple):
             there = resisted(way, bonds)
             curvature = dot(own, way) + dot(way, there)
             step = listed(size)[0] / where_less(0.0, curvature, curvature, TINY)
-            found = [x + step * y for x, y in zip(listed(forces), own, strict=True)]
+            total = [x + step * y for x, y in zip(listed(forces), own, strict=True)]
             rest = [x - step * (y + z) for x, y, z in zip(rest, own, there, strict=True)]
             Z = moved(rest, q, listed(rotor), listed(K))
             new = dot(rest, Z)
@@ -189,26 +189,26 @@ class Articulated(NamedTuple):
             way = [x + turn * y for x, y in zip(Z, way, strict=True)]
             own = [x + turn * y for x, y in zip(rest, own, strict=True)]
             more = where_less(absolute(_EXACT * listed(first)[0]), absolute(new), 1.0, 0.0)
-            return [*map(array_of, (found, way, own, rest)), array_of([new])], more
+            return [*map(array_of, (total, way, own, rest)), array_of([new])], more
 
         def solved(P: Any, q: Any, rotor: Any, K: Any, scalars: Any) -> list[Any]:
             left = [-x for x in resisted(listed(P), self.holds.of(listed(scalars)).bonds)]
             D = moved(left, q, listed(rotor), listed(K))
             size = array_of([dot(left, D)])
             state = [array_of([0.0] * count), *map(array_of, (D, left, left)), size]
-            given = [q, rotor, K, scalars, size]
-            return repeat(iteration, state, given, most=MOST_GRADIENTS, name=BETWEEN)[:1]
+            fixed = [q, rotor, K, scalars, size]
+            return repeat(iteration, state, fixed, most=MOST_GRADIENTS, name=BETWEEN)[:1]
 
         given = [array_of(list(each)) for each in (P, rotor, K, self.holds.flat())]
         (found,) = subroutine(solved, symmetric=True)(given[0], q, *given[1:])
         return listed(found)
 
     def begun(self, y: Sequence[Scalar], Y: Sequence[Scalar], energy: Scalar) -> list[Scalar]:
-        """The initial point: that of least cost on the way from zero towards y and motions Y by it, where ``energy`` is
-        yᵀ M y.
+        """The initial point: about that of least cost on the way from zero towards y and motions Y by it, whose
+        ``energy`` is yᵀ M y.
         """
         way, nothing = [*y, *Y], [0.0] * len(y)
-        step = Line(self.holds, nothing, y, 0.0, energy, [0.0] * (len(Y) + 6), [*Y, *_WORLD]).best()
+        step = Line(self.holds, nothing, y, 0.0, energy, [0.0] * (len(Y) + 6), [*Y, *_WORLD]).interpolated()
         return [step * x for x in way]
 
 

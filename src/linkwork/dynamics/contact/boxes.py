@@ -112,15 +112,15 @@ def box_touches(box: Solid, other: Solid, margin: Scalar) -> list[tuple[Scalar, 
     normal = Vec3(*_chosen(0.5, is_edge, across.numbers(), outward.numbers()))
     spots = _clipped_face(face)
     distance, crossing = _edge_point(first, second, R, ahead, edges)
-    found = []
+    touches = []
     for k, (flag, height, point) in enumerate(spots):
         if k == 0:
             flag, height = where_less(0.5, is_edge, 1.0, flag), where_less(0.5, is_edge, distance, height)
             point = Vec3(*_chosen(0.5, is_edge, crossing.numbers(), point.numbers()))
         else:
             flag = where_less(0.5, is_edge, 0.0, flag)
-        found.append((flag * near, Touch(height, point, normal)))
-    return found
+        touches.append((flag * near, Touch(height, point, normal)))
+    return touches
 
 
 def _gaps(position: Vec3, half: Vec3, radius: Vec3) -> list[Scalar]:
@@ -174,35 +174,35 @@ def _clipped_face(face: _Face) -> list[tuple[Scalar, Scalar, Vec3]]:
     u, v = Vec3(x[1], y[1], face.sign * z[1]), Vec3(x[2], y[2], face.sign * z[2])
     spots = _polygon(centre, u, v, face.half.y, face.half.z)
     same = _SAME * (face.half.y * face.half.y + face.half.z * face.half.z)
-    found: list[tuple[Scalar, Scalar, Vec3]] = []
+    corners: list[tuple[Scalar, Scalar, Vec3]] = []
     for k, (flag, spot) in enumerate(spots):
         for there, seen in spots[:k]:
             apart = (spot.x - seen.x) * (spot.x - seen.x) + (spot.y - seen.y) * (spot.y - seen.y)
             flag = where_less(apart, same, where_less(0.5, there, 0.0, flag), flag)
         depth = face.sign * (face.half.x + 0.5 * spot.z)
         point = face.origin + face.axes[0] * depth + face.axes[1] * spot.x + face.axes[2] * spot.y
-        found.append((flag, spot.z, point))
-    return found
+        corners.append((flag, spot.z, point))
+    return corners
 
 
 def _polygon(centre: Vec3, u: Vec3, v: Vec3, width: Scalar, height: Scalar) -> list[tuple[Scalar, Vec3]]:
     """A parallelogram with half sides u and v, clipped to |x| <= width, |y| <= height; z is interpolated."""
     corners = [centre + u * s + v * t for s, t in ((1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0))]
-    found = []
+    spots = []
     for k, corner in enumerate(corners):
         side = (u, v, u, v)[k] * (-2.0 if k < 2 else 2.0)
         begin, end = _clipped(corner, corners[(k + 1) % 4], width, height)
         inside = where_less(end, begin, 0.0, where_less(begin, 1.0, 1.0, 0.0))
         leaves = where_less(begin, end, where_less(end, 1.0, 1.0, 0.0), 0.0)
-        found += [(inside, corner + side * begin), (leaves, corner + side * end)]
+        spots += [(inside, corner + side * begin), (leaves, corner + side * end)]
     inverse = 1.0 / (u.x * v.y - u.y * v.x)  # not zero, since the two faces are opposed
     for s, t in ((1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)):
         x, y = s * width, t * height
         dx, dy = x - centre.x, y - centre.y
         a, b = (dx * v.y - dy * v.x) * inverse, (u.x * dy - u.y * dx) * inverse
         covered = where_less(absolute(a), 1.0, where_less(absolute(b), 1.0, 1.0, 0.0), 0.0)
-        found.append((covered, Vec3(x, y, centre.z + a * u.z + b * v.z)))
-    return found
+        spots.append((covered, Vec3(x, y, centre.z + a * u.z + b * v.z)))
+    return spots
 
 
 def _clipped(p: Vec3, q: Vec3, width: Scalar, height: Scalar) -> tuple[Scalar, Scalar]:
@@ -237,8 +237,8 @@ def _best_edges(half: Vec3, other: Vec3, R: Mat3, position: Vec3, face: Scalar) 
             gap = absolute(way) - _radius(axis.numbers(), half) - _radius(there, other)
             sign = where_less(way, 0.0, -1.0, 1.0)
             better = where_less(most, gap - _EDGE_BIAS * absolute(gap), where_less(face, gap, skew, 0.0), 0.0)
-            found = [gap, *(axis * sign).numbers(), *units[i].numbers(), *units[j].numbers()]
-            best = _chosen(0.5, better, found, best)
+            edges = [gap, *(axis * sign).numbers(), *units[i].numbers(), *units[j].numbers()]
+            best = _chosen(0.5, better, edges, best)
             most = best[0]
     return _Edges(best[0], Vec3(*best[1:4]), Vec3(*best[4:7]), Vec3(*best[7:]))
 
@@ -295,10 +295,10 @@ def ball_touch(centre: Vec3, radius: Scalar, box: Solid) -> Touch:
 
 
 def max_of(numbers: Sequence[Scalar]) -> Scalar:
-    found = numbers[0]
+    largest = numbers[0]
     for x in numbers[1:]:
-        found = where_less(found, x, x, found)
-    return found
+        largest = where_less(largest, x, x, largest)
+    return largest
 
 
 def _from_largest(keys: Sequence[Scalar], three: Sequence[Scalar]) -> list[Scalar]:

@@ -70,8 +70,8 @@ class ByBodies(Text):
         self.frame_of = {end: k for k, end in enumerate(own)}
         self.held_frame = {k: len(own) + n for n, k in enumerate(k for k, (_, body) in enumerate(held) if body)}
         self.over = [*own, *(held[k][0] for k in self.held_frame)]
-        asked = as_frames(self.model, self.over)
-        self.mechanism = Mechanism(self.model, moved(asked.frames, asked.offsets))
+        point_set = as_frames(self.model, self.over)
+        self.mechanism = Mechanism(self.model, moved(point_set.frames, point_set.offsets))
 
     def motion(
         self, q: Any, v: Any, tau: Any, dt: Scalar | None, f_ext: Any = None, start: Any = None, drag: Any = None
@@ -89,9 +89,9 @@ class ByBodies(Text):
         a = self._differentiable(problem, state, y, Y, dt)
 
         def forces() -> Forces:
-            found = self.met(state.places, meetings)
+            touches = self.met(state.places, meetings)
             A = [x + more for x, more in zip(_flat(state.A), Y, strict=True)]
-            return Forces(found, *self._pushes(found, state, A, dt))
+            return Forces(touches, *self._pushes(touches, state, A, dt))
 
         if drag is None:
             return Motion(a, a, forces)
@@ -127,7 +127,7 @@ class ByBodies(Text):
             kinds.setdefault((2 if one.on in self.frame_of else 1, one.friction_rows), []).append(one)
         poses = [x for place in self._over(state.places) for x in place.numbers()]
         tables = [Table([*poses, *_STILL], 12), *(Table([*_flat(x), *([0.0] * 6)], 6) for x in (state.V, state.A))]
-        first, found = _flat(state.q)[0], []
+        first, groups = _flat(state.q)[0], []
         for (both, friction), members in kinds.items():
             name, mu, m = f"{'pairs' if both > 1 else 'contacts'} {friction}", coefficients(friction), friction + 1
             kept = KeptRows(name, HEAD + max(1, mu) + both, sum(one.points for one in members))
@@ -138,8 +138,8 @@ class ByBodies(Text):
             self.keep(kept, members, frames, state.places, state.q, meetings)
             text = partial(_over_frames, friction=friction, both=both)
             made = kept.mapped(f"{name} of frames", text, m * (6 * both + 1) + 1 + mu + both, [first], tables)
-            found.append(FrameGroup(both, friction, made))
-        return found
+            groups.append(FrameGroup(both, friction, made))
+        return groups
 
     def _over(self, places: Places) -> list[Transform]:
         """The placements of the frames that contacts' rows are over; those of constraints have their own."""
@@ -150,7 +150,7 @@ class ByBodies(Text):
         """The rows of constraints, over the motions of frames."""
         moved = [_flat(frame_velocity(self.model, state.q, x, held.ends)) for x in (state.v, state.rate, state.free)]
         V, A, free = ([each[k : k + 6] for k in range(0, len(each), 6)] for each in moved)
-        found = []
+        bonds = []
         for one in bond_rows(self.of, self.model, state.q, state.v, dt):
             rates = A if one.drift is None else free
             for r, (pull, D) in enumerate(zip(one.pulls, one.D, strict=True)):
@@ -162,16 +162,16 @@ class ByBodies(Text):
                     if end in self.held_frame:
                         first = 6 * self.held_frame[end]
                         J[first : first + 6] = row
-                found.append(Bond(J, -rate - pull, D))
-        return found
+                bonds.append(Bond(J, -rate - pull, D))
+        return bonds
 
     # Forces
 
     def _resistance(self, places: Places, V: Any) -> list[tuple[int, Vec3, Vec3]]:
         """What resists the motion of frames, in their axes."""
 
-        found = resistances(self.contacts, places, self._twists(places, _flat(V)))
-        moving = [(frame, load) for frame, *load in found if frame in self.frame_of]
+        loads = resistances(self.contacts, places, self._twists(places, _flat(V)))
+        moving = [(frame, load) for frame, *load in loads if frame in self.frame_of]
         return [(self.frame_of[frame], *_in_axes(places[frame], *load)) for frame, load in moving]
 
     def _loads(self, f_ext: Any, wrenches: Sequence[tuple[int, Vec3, Vec3]]) -> Any:
@@ -187,11 +187,11 @@ class ByBodies(Text):
         return array_of([x for row in rows for x in row]).reshape(bodies, 6)
 
     def _pushes(
-        self, found: Sequence[Touch], state: State, A: Sequence[Scalar], dt: Scalar | None
+        self, touches: Sequence[Touch], state: State, A: Sequence[Scalar], dt: Scalar | None
     ) -> tuple[Any, list[Vec3]]:
         """As ``pushes``, where A are the rates of all frames' velocities."""
         rates, speeds = (self._twists(state.places, motions) for motions in (A, _flat(state.V)))
-        return self.pushes(found, rates, speeds, dt)
+        return self.pushes(touches, rates, speeds, dt)
 
     def _twists(self, places: Places, motions: Sequence[Scalar]) -> Callable[[str], Twist]:
         """The motions of frames, each in its own axes, as twists at the world's origin."""
@@ -220,20 +220,20 @@ class ByBodies(Text):
         K = [constant(x) for x in problem.of_ground(here)[1]]
         rotor = [constant(x) for x in problem.of_joints(_flat(y))[1]]
         nothing, none = [0.0] * model.nv, [0.0] * len(Y)
-        found, P, _ = self.mechanism.supported(still, nothing, g, rotor, none, K)
+        change_of_a, P, _ = self.mechanism.supported(still, nothing, g, rotor, none, K)
         if problem.coupled:
             fixed_rows = problem.holds.of([constant(x) for x in problem.holds.flat()])
             f = problem._replace(holds=fixed_rows).between(here, P, still, rotor, K)
-            found, _, _ = self.mechanism.supported(still, nothing, g, rotor, f, K)
-        return array_of([varying_as(x, -more) for x, more in zip(_flat(a), found, strict=True)])
+            change_of_a, _, _ = self.mechanism.supported(still, nothing, g, rotor, f, K)
+        return array_of([varying_as(x, -more) for x, more in zip(_flat(a), change_of_a, strict=True)])
 
     def _wrenches(
         self, problem: Articulated, state: State, a: Any, change: Any, dt: Scalar | None
     ) -> list[tuple[int, Vec3, Vec3]]:
         """The wrenches of contacts and constraints on frames, in their axes, at given accelerations."""
         rates = _flat(self._motions(state.q, a + (state.rate - state.free)))
-        found, wrenches = self.met(state.places, self.meetings(dt)), []
-        for end, f, moment in self.loads(found, *self._pushes(found, state, rates, dt)):
+        touches, wrenches = self.met(state.places, self.meetings(dt)), []
+        for end, f, moment in self.loads(touches, *self._pushes(touches, state, rates, dt)):
             if end in self.frame_of:
                 wrenches.append((self.frame_of[end], *_in_axes(state.places[end], f, moment)))
         moved = [*_flat(self._motions(state.q, change)), *([0.0] * 6)] if problem.holds.bonds else []
@@ -246,8 +246,8 @@ class ByBodies(Text):
 
 
 def _flat(array: Any) -> list[Scalar]:
-    found: list[Scalar] = numbers(array).ravel().tolist()
-    return found
+    flat: list[Scalar] = numbers(array).ravel().tolist()
+    return flat
 
 
 def _twice_energy(model: Any, q: Any, v: Any) -> Scalar:

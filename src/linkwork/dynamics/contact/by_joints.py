@@ -26,7 +26,7 @@ from linkwork.dynamics.contact.joint_rows import hold_joints
 from linkwork.dynamics.contact.kept import HEAD
 from linkwork.dynamics.contact.meeting import Meetings
 from linkwork.dynamics.contact.newton import minimised
-from linkwork.dynamics.contact.sparse import Matrix, solved
+from linkwork.dynamics.contact.sparse import solved
 from linkwork.dynamics.contact.text import AXES, Forces, Motion, Places, Text, Twist, constant
 from linkwork.dynamics.dynamics import inverse_dynamics, mass_matrix, nonlinear_effects
 from linkwork.dynamics.held import HeldBy, over_ends
@@ -42,14 +42,14 @@ class ByJoints(Text):
 
     def _columns(self, q: Any) -> list[Twist]:
         """The twist at the world's origin of each degree of freedom."""
-        found = [Twist(Vec3.zero(), Vec3.zero())] * self.model.nv
+        columns = [Twist(Vec3.zero(), Vec3.zero())] * self.model.nv
         moving = [end for end in self.ends if self.path(end)]
         J = numbers(jacobian(self.model, q, moving, reference="world")) if moving else np.zeros((0, 6))
         for end, own in zip(moving, J.reshape(len(moving), 6, self.model.nv) if moving else J, strict=True):
             for dof in self.path(end):
                 column = own[:, dof].tolist()
-                found[dof] = Twist(Vec3(*column[:3]), Vec3(*column[3:]))
-        return found
+                columns[dof] = Twist(Vec3(*column[:3]), Vec3(*column[3:]))
+        return columns
 
     def holds(self, q: Any, v: Any, places: Places, columns: Sequence[Twist], meetings: Meetings) -> Holds:
         """The rows of the problem: of touching points, joints and constraints."""
@@ -62,10 +62,10 @@ class ByJoints(Text):
             points = sum(one.points for one in members)
             rows = KeptRows(name, HEAD + max(1, coefficients(friction)) + len(own), points)
             self.keep(rows, members, lambda one, own=own: self._signs(one, own), places, q, meetings)  # type: ignore[misc]
-            given = [*(x for k in own for x in columns[k].numbers()), *(x[k] for x in (speeds, turning) for k in own)]
+            inputs = [*(x for k in own for x in columns[k].numbers()), *(x[k] for x in (speeds, turning) for k in own)]
             text = partial(_in_joints, coefficients=coefficients(friction))
             width = (friction + 1) * (len(own) + 1) + 1 + coefficients(friction)
-            groups.append(Group(own, friction, rows.mapped(f"{name} of joints", text, width, given)))
+            groups.append(Group(own, friction, rows.mapped(f"{name} of joints", text, width, inputs)))
         holds = Holds(groups, ratio=self.contacts.friction_ratio)
         hold_joints(self.of, holds, q, v, None, dt)
         if self.of.held is not None:
@@ -74,15 +74,15 @@ class ByJoints(Text):
 
     def _bonds(self, held: HeldBy, q: Any, v: Any, turning: Sequence[Scalar], dt: Scalar | None) -> list[Bond]:
         """The rows of constraints."""
-        J, speeds, found = jacobian(self.model, q, held.ends), numbers(v).tolist(), []
+        J, speeds, bonds = jacobian(self.model, q, held.ends), numbers(v).tolist(), []
         for one in bond_rows(self.of, self.model, q, v, dt):
             rows = over_ends(held, one.blocks) @ J
             drift = rows @ array_of(list(turning)) if one.drift is None else one.drift
             for row, rate, pull, D in zip(
                 numbers(rows).tolist(), numbers(drift).tolist(), one.pulls, one.D, strict=False
             ):
-                found.append(Bond(row, -(one.b * dot(row, speeds) + rate) - pull, D))
-        return found
+                bonds.append(Bond(row, -(one.b * dot(row, speeds) + rate) - pull, D))
+        return bonds
 
     def _signs(self, one: Contact, dofs: Sequence[int]) -> list[float]:
         """For each degree of freedom: 1 if it moves the shape, -1 if it moves the other side, 0 if both or none."""
@@ -95,18 +95,23 @@ class ByJoints(Text):
         """As in ``Text``."""
         columns, places, meetings = self._columns(q), self.places(q), self.meetings(dt)
         holds = self.holds(q, v, places, columns, meetings)
-        M = self.matrix(q)
-        force = numbers(tau - self._bias(q, v, f_ext)).tolist()
-        self._resist(force, places, numbers(v).tolist(), columns)
+        inertia = numbers(mass_matrix(self.model, q))
+        M = {(i, j): inertia[i, j] for i, j in self.of.places}
+        bias = nonlinear_effects(self.model, q, v)
+        if f_ext is not None:
+            bias = inverse_dynamics(self.model, q, v, np.zeros(self.model.nv), f_ext)
+        force, speeds = numbers(tau - bias).tolist(), numbers(v).tolist()
+        resisting = partial(self._twist, columns=columns, x=speeds)
+        self._push(force, resistances(self.contacts, places, resisting), columns)
         free = solved(M, force)
         problem = Dense(M, force, holds, dot(free, force), self.of.often)
         begin = free if start is None else problem.begun(numbers(start).tolist(), free)
         a = minimised(problem, begin, self.of.enough)
-        speeds, found = numbers(v).tolist(), self.met(places, meetings)
-        a = self._differentiable(problem, a, found, columns, speeds, dt)
+        touches = self.met(places, meetings)
+        a = self._differentiable(problem, a, touches, columns, speeds, dt)
 
         def forces() -> Forces:
-            return Forces(found, *self.forces(found, columns, speeds, a, dt))
+            return Forces(touches, *self.forces(touches, columns, speeds, a, dt))
 
         if drag is None:
             return Motion(array_of(a), array_of(a), forces)
@@ -118,45 +123,30 @@ class ByJoints(Text):
         damped = [x - y for x, y in zip(a, solved(heavier, slowed), strict=True)]
         return Motion(array_of(a), array_of(damped), forces)
 
-    def _bias(self, q: Any, v: Any, f_ext: Any) -> Any:
-        """Bias forces of the joints: gravity, velocities and external forces."""
-        if f_ext is None:
-            return nonlinear_effects(self.model, q, v)
-        return inverse_dynamics(self.model, q, v, np.zeros(self.model.nv), f_ext)
-
-    def _resist(self, force: list[Scalar], places: Places, v: Sequence[Scalar], columns: Sequence[Twist]) -> None:
-        """Add the joint forces of what resists motion."""
-        loads = resistances(self.contacts, places, lambda frame: self._twist(frame, columns, v))
-        self._push(force, loads, columns)
-
     def _push(self, force: list[Scalar], loads: Iterable[tuple[str, Vec3, Vec3]], columns: Sequence[Twist]) -> None:
         """Add the joint forces of forces on frames, and their moments about the world's origin."""
         for frame, f, moment in loads:
             for dof in self.path(frame):
                 force[dof] = force[dof] + columns[dof].linear.dot(f) + columns[dof].angular.dot(moment)
 
-    def matrix(self, q: Any) -> Matrix:
-        full = numbers(mass_matrix(self.model, q))
-        return {(i, j): full[i, j] for i, j in self.of.places}
-
     def forces(
-        self, found: Sequence[Touch], columns: Sequence[Twist], v: Sequence[Scalar], a: Sequence[Scalar],
+        self, touches: Sequence[Touch], columns: Sequence[Twist], v: Sequence[Scalar], a: Sequence[Scalar],
         dt: Scalar | None,
     ) -> tuple[Any, list[Vec3]]:  # fmt: skip
         """The force at each point, in world axes, and the moment of torsional and rolling friction."""
         rate = [x + y for x, y in zip(a, self.turning(v), strict=True)]
         rates, speeds = (partial(self._twist, columns=columns, x=x) for x in (rate, v))
-        return self.pushes(found, rates, speeds, dt)
+        return self.pushes(touches, rates, speeds, dt)
 
     def _differentiable(
-        self, problem: Dense, a: Sequence[Scalar], found: Sequence[Touch], columns: Sequence[Twist],
+        self, problem: Dense, a: Sequence[Scalar], touches: Sequence[Touch], columns: Sequence[Twist],
         v: Sequence[Scalar], dt: Scalar | None,
     ) -> list[Scalar]:  # fmt: skip
         """The accelerations, with their derivatives."""
         H = {place: constant(x) for place, x in problem.at(a).hessian.items()}
         fixed = [constant(x) for x in a]
         left = [-x for x in problem._replace(holds=replace(problem.holds, groups=[])).at(fixed).gradient]
-        self._push(left, self.loads(found, *self.forces(found, columns, v, fixed, dt)), columns)
+        self._push(left, self.loads(touches, *self.forces(touches, columns, v, fixed, dt)), columns)
         return [varying_as(x, y) for x, y in zip(a, solved(H, left), strict=True)]
 
     def _twist(self, end: str, columns: Sequence[Twist], x: Sequence[Scalar]) -> Twist:
@@ -169,16 +159,16 @@ class ByJoints(Text):
         return Twist(Vec3(*summed[:3]), Vec3(*summed[3:]))
 
 
-def _in_joints(row: Sequence[Scalar], given: Sequence[Scalar], coefficients: int) -> list[Scalar]:
+def _in_joints(row: Sequence[Scalar], inputs: Sequence[Scalar], coefficients: int) -> list[Scalar]:
     """A kept row in the joints; torsional friction adds the rotation about the normal, rolling friction those about the
     tangents.
     """
     point, normal, (push, b), signs = Vec3(*row[:3]), Vec3(*row[3:6]), row[6:8], row[HEAD + max(1, coefficients) :]
     n, directions = len(signs), [normal, *(tangents(normal) if coefficients else ())]
-    twists = [Twist(Vec3(*given[6 * k : 6 * k + 3]), Vec3(*given[6 * k + 3 : 6 * k + 6])) for k in range(n)]
+    twists = [Twist(Vec3(*inputs[6 * k : 6 * k + 3]), Vec3(*inputs[6 * k + 3 : 6 * k + 6])) for k in range(n)]
     moves = [twist.at(point) for twist in twists]
     J = [[sign * direction.dot(move) for sign, move in zip(signs, moves, strict=True)] for direction in directions]
-    speeds, turning = given[6 * n : 7 * n], given[7 * n :]
+    speeds, turning = inputs[6 * n : 7 * n], inputs[7 * n :]
     wanted = [-(b * dot(each, speeds) + dot(each, turning)) for each in J]
     turns = [
         [sign * axis.dot(twist.angular) for sign, twist in zip(signs, twists, strict=True)]

@@ -91,9 +91,9 @@ class Group(NamedTuple):
         """What a text over rows is given, and its tables, to know points."""
         return [x[k] for x in points for k in self.dofs], []
 
-    def coordinates(self, row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Sequence[Scalar]]:
+    def coordinates(self, row: Sequence[Scalar], inputs: Sequence[Scalar]) -> list[Sequence[Scalar]]:
         """The coordinates of each point that a row depends on, in a text over rows."""
-        return [given[k : k + self.n] for k in range(0, len(given), self.n)]
+        return [inputs[k : k + self.n] for k in range(0, len(inputs), self.n)]
 
 
 class FrameGroup(NamedTuple):
@@ -114,7 +114,7 @@ class FrameGroup(NamedTuple):
         """As in ``Group``."""
         return [], [Table(x, 6) for x in points]
 
-    def coordinates(self, row: Sequence[Scalar], given: Sequence[Scalar], *points: LookUp) -> list[Sequence[Scalar]]:
+    def coordinates(self, row: Sequence[Scalar], inputs: Sequence[Scalar], *points: LookUp) -> list[Sequence[Scalar]]:
         """As in ``Group``."""
         return [[x for which in self.frames(row) for x in point(which)] for point in points]
 

@@ -82,9 +82,9 @@ class Dense(NamedTuple):
         return Evaluation(state[: len(g)], dict(zip(H, state[len(g) :], strict=True)), inertial)
 
     def begun(self, start: Sequence[Scalar], free: Sequence[Scalar]) -> list[Scalar]:
-        """The initial point: that of least cost on the way from the free accelerations towards ``start``."""
+        """The initial point: about that of least cost on the way from the free accelerations towards ``start``."""
         way = [x - y for x, y in zip(start, free, strict=True)]
-        step = Line(self.holds, free, way, 0.0, dot(way, times(self.M, way))).best()
+        step = Line(self.holds, free, way, 0.0, dot(way, times(self.M, way))).interpolated()
         return [x + step * y for x, y in zip(free, way, strict=True)]
 
 
@@ -115,12 +115,12 @@ def _with_rows(
     places: Sequence[tuple[int, int]],
 ) -> list[Scalar]:
     """A gradient minus Jᵀ f, and the entries of a Hessian plus Jᵀ h J; J has some degrees of freedom only."""
-    size, r, found = len(state) - len(places), range(len(J)), list(state)
+    size, r, after = len(state) - len(places), range(len(J)), list(state)
     columns = {dof: [row[k] for row in J] for k, dof in enumerate(dofs)}
     for i, column in columns.items():
-        found[i] = state[i] - dot(column, f)
+        after[i] = state[i] - dot(column, f)
     weighted = {i: [dot(x, [h[max(a, b)][min(a, b)] for a in r]) for b in r] for i, x in columns.items()}
     for at, (i, j) in enumerate(places, size):
         if i in columns and j in columns:
-            found[at] = state[at] + dot(weighted[i], columns[j])
-    return found
+            after[at] = state[at] + dot(weighted[i], columns[j])
+    return after

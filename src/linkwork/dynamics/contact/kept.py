@@ -43,14 +43,14 @@ def keep_near(
     kind, other, softness = like
     first, second = (15 if each is Box else 8 for each in (kind, other))
 
-    def met(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
+    def met(row: Sequence[Scalar], stiff_and_more: Sequence[Scalar]) -> list[Scalar]:
         shapes = solid_from(kind, row[:first]), solid_from(other, row[first : first + second])
         margin, mass, *more = row[first + second :]
-        found = between(*shapes, margin)
+        candidates = between(*shapes, margin)
         if points == 1:
-            return [*pushed(found[0][1], softness, given[:2], margin, mass), *more]
-        each = [x for flag, touch in found for x in (flag, touch.distance, *touch.point.numbers())]
-        return [*each, *found[0][1].normal.numbers(), *row[first + second :]]
+            return [*pushed(candidates[0][1], softness, stiff_and_more[:2], margin, mass), *more]
+        each = [x for flag, touch in candidates for x in (flag, touch.distance, *touch.point.numbers())]
+        return [*each, *candidates[0][1].normal.numbers(), *row[first + second :]]
 
     if points == 1:
         kept.keep_in(rows, met, stiff)
@@ -59,11 +59,11 @@ def keep_near(
     several = kept.mapped(f"{kept.rows.name}, points", met, places + 3 + kept.rows.width - first - second, stiff)
     for k in range(points):
 
-        def slot(row: Sequence[Scalar], given: Sequence[Scalar], k: int = k) -> list[Scalar]:
+        def slot(row: Sequence[Scalar], stiff_and_more: Sequence[Scalar], k: int = k) -> list[Scalar]:
             flag, distance, *point = row[5 * k : 5 * k + 5]
             touch = Touch(distance, Vec3(*point), Vec3(*row[places : places + 3]))
             margin, mass, *more = row[places + 3 :]
-            near, *numbers = pushed(touch, softness, given[:2], margin, mass)
+            near, *numbers = pushed(touch, softness, stiff_and_more[:2], margin, mass)
             return [near * flag, *numbers, *more]
 
         several.keep_in(rows, slot, stiff)

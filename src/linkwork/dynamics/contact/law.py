@@ -84,10 +84,10 @@ class Touching:
     @cached_property
     def _carriers(self) -> list[int]:
         """That of the world, and of each body."""
-        found = [0]
+        carriers = [0]
         for number, body in enumerate(self.model.bodies, 1):
-            found.append(number if body.joint.nv else found[body.parent])
-        return found
+            carriers.append(number if body.joint.nv else carriers[body.parent])
+        return carriers
 
     def fixed_place(self, frame: str) -> Transform:
         """The placement of a frame that is fixed in the world."""
@@ -98,12 +98,12 @@ class Touching:
         return self._dofs(self.body_of(frame))
 
     def _dofs(self, body: int) -> list[int]:
-        found: list[int] = []
+        dofs: list[int] = []
         while body:
             start = self.model.v_start[body - 1]
-            found += range(start, start + self.model.bodies[body - 1].joint.nv)
+            dofs += range(start, start + self.model.bodies[body - 1].joint.nv)
             body = self.model.bodies[body - 1].parent
-        return sorted(found)
+        return sorted(dofs)
 
     @cached_property
     def groups(self) -> list[tuple[tuple[int, ...], int, list[Contact]]]:
@@ -114,11 +114,11 @@ class Touching:
         limbs = {dofs for one, dofs in moved if not self._pair(one)}
         longest = [dofs for dofs in limbs if not any(set(dofs) < set(other) for other in limbs)]
         paired = tuple(sorted({dof for one, dofs in moved if self._pair(one) for dof in dofs}))
-        found: dict[tuple[tuple[int, ...], int], list[Contact]] = {}
+        groups: dict[tuple[tuple[int, ...], int], list[Contact]] = {}
         for one, dofs in moved:
             own = paired if self._pair(one) else min(each for each in longest if set(dofs) <= set(each))
-            found.setdefault((own, one.friction_rows), []).append(one)
-        return [(own, friction, members) for (own, friction), members in found.items()]
+            groups.setdefault((own, one.friction_rows), []).append(one)
+        return [(own, friction, members) for (own, friction), members in groups.items()]
 
     @cached_property
     def by_bodies(self) -> bool:
@@ -186,16 +186,16 @@ class Touching:
         """The effective inverse mass of each row of each constraint; inertias for the angular rows of welds and
         hinges.
         """
-        found = []
+        masses = []
         for constraint, ends in zip(self.constraints, self.bonded, strict=True):
             if isinstance(constraint, Coupling):
                 joints = dict.fromkeys((constraint.joint_a, constraint.joint_b))
                 dofs = [self.model.v_start[self.model.joint_index(name)] for name in joints]
-                found.append([sum(self.masses.dofs[dof] for dof in dofs)] * 6)
+                masses.append([sum(self.masses.dofs[dof] for dof in dofs)] * 6)
                 continue
             both = [self.masses.frames[end] for end in ends]
-            found.append([sum(each[k] for each in both) for k in (0, 0, 0, 1, 1, 1)])
-        return found
+            masses.append([sum(each[k] for each in both) for k in (0, 0, 0, 1, 1, 1)])
+        return masses
 
     @cached_property
     def enough(self) -> float:
@@ -275,17 +275,17 @@ def touching(
     check_model(model)
     listed = contacts if isinstance(contacts, Contacts) else as_contacts(contacts)
     ids = id(contacts) if listed is contacts else tuple(map(id, listed))
-    key, known = ("contact", ids, limits, friction, tuple(map(id, constraints))), model._memo.laws
-    found: Touching | None = known.get(key)
-    if found is None:
+    key, laws = ("contact", ids, limits, friction, tuple(map(id, constraints))), model._memo.laws
+    problem: Touching | None = laws.get(key)
+    if problem is None:
         made = Touching(model, listed, limits, friction, tuple(constraints))
-        alike = [one for one in known.values() if isinstance(one, Touching) and one.digest == made.digest]
+        alike = [one for one in laws.values() if isinstance(one, Touching) and one.digest == made.digest]
         if alike:
             made._laws = alike[0]._laws
-        if len(known) >= 1000:  # contacts that are created for each call
-            known.clear()
-        found = known[key] = made
+        if len(laws) >= 1000:  # contacts that are created for each call
+            laws.clear()
+        problem = laws[key] = made
         if listed.left_out and not alike:
             more = f" and {len(listed.left_out) - 5} more" if len(listed.left_out) > 5 else ""
             warn_caller(f"contacts of model {model.name!r} leave out {'; '.join(listed.left_out[:5])}{more}")
-    return found
+    return problem

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,10 +57,9 @@ class Line:
         self.rows = [_along(group, here, way) for group in holds.groups]
         self.joints = [number for row in holds.joints for number in (row.off(x), row.sign * p[row.dof], row.D)]
 
-    def searched(self, fall: Scalar, full: float = 1.0) -> tuple[Scalar, Scalar]:
+    def searched(self, fall: Scalar) -> tuple[Scalar, Scalar]:
         """The step length, given the initial slope of the cost; and 1 if the full step leads to the minimum because no
-        row changes its zone, or SMOOTH if none does but some slide; never if ``full`` is 0, as for a direction that is
-        not Newton's.
+        row changes its zone, or SMOOTH if none does but some slide.
         """
 
         def trial(state: Any, joints: Any, numbers_given: Any) -> Any:
@@ -71,17 +69,19 @@ class Line:
             new, go_on = following([step, low, high, first_trial], first, second, other, fall)
             return [array_of(new)], go_on
 
-        state = [array_of([1.0, 0.0, _FAR, 0.0, full])]
-        given = [array_of(self.joints), array_of([self.slope, self.curvature, fall])]
-        (found,) = repeat(trial, state, given, most=MOST_TRIALS, may_stop=True)
-        step, _, _, exact, _ = listed(found)
+        state = [array_of([1.0, 0.0, _FAR, 0.0, 1.0])]
+        fixed = [array_of(self.joints), array_of([self.slope, self.curvature, fall])]
+        (end,) = repeat(trial, state, fixed, most=MOST_TRIALS, may_stop=True)
+        step, _, _, exact, _ = listed(end)
         return step, exact
 
-    def best(self) -> Scalar:
-        """The step of least cost along any direction; 0 if the cost does not fall along it."""
-        slope, _, _ = self._at(0.0, self.slope, self.curvature, self.joints)
-        step, _ = self.searched(where_less(slope, 0.0, -slope, math.inf), full=0.0)
-        return where_less(slope, 0.0, step, 0.0)
+    def interpolated(self) -> Scalar:
+        """The step from 0 to 1, along any direction, at which the slope is zero if it varies linearly; 0 or 1 if it
+        does not change its sign.
+        """
+        first, last = (self._at(step, self.slope, self.curvature, self.joints)[0] for step in (0.0, 1.0))
+        rise = where_less(0.0, last - first, last - first, 1.0)
+        return where_less(first, 0.0, where_less(0.0, last, -first / rise, 1.0), 0.0)
 
     def _at(
         self, step: Scalar, slope: Scalar, curvature: Scalar, joints: Sequence[Scalar]

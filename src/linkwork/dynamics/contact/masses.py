@@ -48,22 +48,22 @@ class InverseMasses:
     def dofs(self) -> list[float]:
         """Of each degree of freedom; of free and spherical joints the means over three directions."""
         model, nv = self.model, self.model.nv
-        found = np.empty(nv)
+        masses = np.empty(nv)
         for some in _in_parts(nv, nv):
             units = np.eye(nv)[some]
-            found[some] = self._accelerations(units, np.zeros((len(units), 0, 6)))[0][np.arange(len(units)), some]
+            masses[some] = self._accelerations(units, np.zeros((len(units), 0, 6)))[0][np.arange(len(units)), some]
         for body, start in zip(model.bodies, model.v_start, strict=True):
             if isinstance(body.joint, Free | Spherical):
                 for first in range(start, start + body.joint.nv, 3):
-                    found[first : first + 3] = found[first : first + 3].mean()
-        return found.tolist()
+                    masses[first : first + 3] = masses[first : first + 3].mean()
+        return masses.tolist()
 
     @cached_property
     def frames(self) -> dict[str, tuple[float, float]]:
         """The effective inverse mass (1/kg) and inertia (1/(kg m²)) of each frame's body at its centre of mass, means
         over three axes.
         """
-        found = dict.fromkeys(self._ends, (0.0, 0.0))
+        masses = dict.fromkeys(self._ends, (0.0, 0.0))
         ends = [end for end in self._ends if end != WORLD and self.model.frame(end).body]
         frames = [self.model.frame(end) for end in ends]
         for some in _in_parts(len(ends), 36 * len(ends)):
@@ -77,8 +77,8 @@ class InverseMasses:
             for k, (frame, arm) in enumerate(zip(some, arms, strict=True)):
                 own = P[6 * k : 6 * k + 6, frame]
                 moved = [own[i, i] - (arm @ own[i, 3:])[i] for i in range(3)]
-                found[ends[frame]] = float(np.mean(moved)), float(np.mean([own[i, i] for i in range(3, 6)]))
-        return found
+                masses[ends[frame]] = float(np.mean(moved)), float(np.mean([own[i, i] for i in range(3, 6)]))
+        return masses
 
     def _accelerations(self, tau: Array, f: Array, frames: Sequence[Frame] = ()) -> list[Array]:
         """Of joints and frames, by forces on them."""

@@ -71,8 +71,8 @@ class Meetings:
         """
         constants = [x if isinstance(x, float) else None for x in both]
 
-        def text(given: Any) -> list[Any]:
-            left = iter(numbers(given).tolist())
+        def text(inputs: Any) -> list[Any]:
+            left = iter(numbers(inputs).tolist())
             there = [next(left) if x is None else x for x in constants]
             data: list[Scalar] = list(own)
             for k in varying:
@@ -87,10 +87,10 @@ class Meetings:
             contact = object.__new__(Contact)
             for name, value in {"shape": shape, "against": against, "margin": margin}.items():
                 object.__setattr__(contact, name, value)  # bypasses the checks, since the numbers are traced
-            found: list[Scalar] = []
+            points: list[Scalar] = []
             for touch in touches(contact, place, ground):
-                found += [touch.distance, *pushed(touch, one.softness, stiff, margin, mass)]
-            return [array_of(found)]
+                points += [touch.distance, *pushed(touch, one.softness, stiff, margin, mass)]
+            return [array_of(points)]
 
         return text
 

@@ -83,5 +83,5 @@ def minimised(problem: Problem, start: Sequence[Scalar], enough: float = 0.0) ->
         more = where_less(absolute(fall), math.inf, where_less(0.5, last, 0.0, 1.0), 0.0)
         return [array_of([*(a + step * b for a, b in zip(x, p, strict=True)), fall])], more
 
-    (found,) = repeat(iteration, [array_of([*start, 0.0])], problem.data(), most=MOST_ITERATIONS, name=PROBLEM)
-    return listed(found)[:-1]
+    (end,) = repeat(iteration, [array_of([*start, 0.0])], problem.data(), most=MOST_ITERATIONS, name=PROBLEM)
+    return listed(end)[:-1]

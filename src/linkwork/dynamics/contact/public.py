@@ -83,13 +83,13 @@ def contact_dynamics(
         (True, True)
     """
     held = as_constraints(constraints)
-    found = touching(model, contacts, switch("joint_limits", joint_limits), switch("friction", friction), held)
+    problem = touching(model, contacts, switch("joint_limits", joint_limits), switch("friction", friction), held)
     values: list[Any] = [q, v, tau]
     if dt is not None:
         values.append(dt if isinstance(dt, float) and dt > 0.0 else seconds("dt", dt))
     if f_ext is not None:
         values.append(f_ext)
-    return found.law(f_ext is not None, dt is not None)(*values, out=out)
+    return problem.law(f_ext is not None, dt is not None)(*values, out=out)
 
 
 def contact_points(
@@ -151,7 +151,7 @@ def collision_contacts(
     ground = Plane() if against is None else against
     if not isinstance(ground, Plane | HeightField):
         raise ArgumentError(f"against must be lw.Plane or lw.HeightField, not {shown(against)}")
-    found, left_out = [], []
+    contacts, left_out = [], []
     for one in model.geometry:
         if not one.collision or not one.body:
             continue
@@ -162,10 +162,10 @@ def collision_contacts(
             continue
         place = model.frame(name).placement.inverse() * one.placement
         soft = Softness() if softness is None else softness
-        found.append(
+        contacts.append(
             Contact(name, shape, ground, friction=friction, dimensions=dimensions, placement=place, softness=soft)
         )
-    return Contacts(tuple(found), left_out=tuple(left_out))
+    return Contacts(tuple(contacts), left_out=tuple(left_out))
 
 
 def _shape(kind: str, size: Sequence[float]) -> Shape | None:

@@ -118,32 +118,32 @@ class Text(ABC):
 
     def met(self, places: Places, meetings: Meetings) -> list[Touch]:
         """The points of all contacts, in the world, given the placements of frames."""
-        found: list[Touch] = []
+        touches: list[Touch] = []
         for one in self.contacts:
-            found += meetings.meet(one, places)[0]
-        return found
+            touches += meetings.meet(one, places)[0]
+        return touches
 
     def places(self, q: Any) -> Places:
         """The placements of all frames with shapes."""
         ends = [end for end in self.ends if self.of.body_of(end)]
-        found = {end: self.of.fixed_place(end) for end in self.ends if not self.of.body_of(end)}
+        places = {end: self.of.fixed_place(end) for end in self.ends if not self.of.body_of(end)}
         placed = numbers(forward_kinematics(self.model, q, ends)) if ends else []
         for end, T in zip(ends, placed, strict=True):
-            found[end] = Transform(Mat3(*T[:3, :3].ravel().tolist()), Vec3(*T[:3, 3].tolist()))
-        return found
+            places[end] = Transform(Mat3(*T[:3, :3].ravel().tolist()), Vec3(*T[:3, 3].tolist()))
+        return places
 
     def mass(self, one: Contact) -> float:
         """The effective inverse mass of a contact."""
         return sum(self.of.masses.frames[end][0] for end in (one.frame, one.on))
 
     def pushes(
-        self, found: Sequence[Touch], rate: Callable[[str], Twist], speed: Callable[[str], Twist], dt: Scalar | None
+        self, touches: Sequence[Touch], rate: Callable[[str], Twist], speed: Callable[[str], Twist], dt: Scalar | None
     ) -> tuple[Any, list[Vec3]]:
         """The force at each point, in world axes, and the moment of torsional and rolling friction, from the velocities
         of frames, as twists at the world's origin, and their rates.
         """
         texts: dict[Any, Callable[..., Sequence[Any]]] = {}
-        left, forces, spins = iter(found), list[Scalar](), list[Vec3]()
+        left, forces, spins = iter(touches), list[Scalar](), list[Vec3]()
         rates, speeds = ({end: motion(end) for end in self.ends} for motion in (rate, speed))
         for one in self.contacts:
             b, k = spring(one.softness, dt)
@@ -152,17 +152,17 @@ class Text(ABC):
             text = texts.setdefault((one.softness, one.friction_rows), text)
             rubbing = one.coefficients if one.friction_rows else ()
             for touch in islice(left, one.points):
-                given = [touch.distance, *touch.point.numbers(), *touch.normal.numbers(), *lacking.numbers(), k]
-                (both,) = text(array_of([*given, self.mass(one), one.margin, *rubbing]))
+                inputs = [touch.distance, *touch.point.numbers(), *touch.normal.numbers(), *lacking.numbers(), k]
+                (both,) = text(array_of([*inputs, self.mass(one), one.margin, *rubbing]))
                 *force, x, y, z = numbers(both).tolist()
                 forces += force
                 spins.append(Vec3(x, y, z))
         return array_of(forces).reshape(self.points, 3), spins
 
-    def loads(self, found: Sequence[Touch], forces: Any, spins: Sequence[Vec3]) -> Iterator[tuple[str, Vec3, Vec3]]:
+    def loads(self, touches: Sequence[Touch], forces: Any, spins: Sequence[Vec3]) -> Iterator[tuple[str, Vec3, Vec3]]:
         """The frames on both sides of each point, and the force and the moment about the world's origin on each."""
         owners = (one for one in self.contacts for _ in range(one.points))
-        for one, touch, force, spin in zip(owners, found, numbers(forces).tolist(), spins, strict=True):
+        for one, touch, force, spin in zip(owners, touches, numbers(forces).tolist(), spins, strict=True):
             f = Vec3(*force)
             moment = touch.point.cross(f) + spin
             yield one.frame, f, moment
@@ -198,12 +198,12 @@ class Text(ABC):
         """The term ω × v that free joints' accelerations lack, since their axes turn with the body. The contact law
         uses rates of velocities in world axes, and neglects all other terms of J̇.
         """
-        found: list[Scalar] = [0.0] * self.model.nv
+        rates: list[Scalar] = [0.0] * self.model.nv
         for body, start in zip(self.model.bodies, self.model.v_start, strict=True):
             if isinstance(body.joint, Free):
                 linear, angular = Vec3(*v[start : start + 3]), Vec3(*v[start + 3 : start + 6])
-                found[start : start + 3] = angular.cross(linear).numbers()
-        return found
+                rates[start : start + 3] = angular.cross(linear).numbers()
+        return rates
 
 
 def constant(x: Scalar) -> Scalar:
@@ -216,11 +216,11 @@ def sides(one: Contact, places: Places) -> tuple[Transform, Transform]:
     return places[one.frame] * one.placement, places[one.on] * one.on_placement
 
 
-def _pushing(softness: Softness, ratio: float, given: Any) -> list[Any]:
+def _pushing(softness: Softness, ratio: float, inputs: Any) -> list[Any]:
     """The force at a point and its moment, of torsional and rolling friction, from the numbers that ``Text.pushes``
     gives.
     """
-    row = numbers(given).tolist()
+    row = numbers(inputs).tolist()
     distance, point, normal = row[0], Vec3(*row[1:4]), Vec3(*row[4:7])
     lacking = Twist(Vec3(*row[7:10]), Vec3(*row[10:13]))
     k, mass, margin, *mu = row[13:]

@@ -37,6 +37,17 @@ def is_kept(key: str) -> bool:
     return not _anew.get() and (key in _loaded or cache.holds(key))
 
 
+def is_too_long(key: str, most: int) -> bool:
+    """Whether what this key is of has been found too long for code of at most so many instructions."""
+    return is_kept(fingerprint.key(key, "too long", most))
+
+
+def keep_too_long(key: str, most: int) -> None:
+    """Keep that it is, so that no other process traces it to find out."""
+    if not _anew.get():
+        cache.write(fingerprint.key(key, "too long", most), b"")
+
+
 def load(key: str, text: Callable[[], str], cpu: tuple[str, str], names: Sequence[str]) -> jit.Code:
     """The code of a key with its functions; ``text`` writes the module, if it must be compiled."""
     with jit.lock:

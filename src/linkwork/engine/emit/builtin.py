@@ -16,7 +16,6 @@ must live as long. References that generated code relies on:
     entry: words, code, memory            the builtin's self, the one before it   the whole call
     buffers of arguments and ``out``      ``serve``, views                        while the GIL is released
     results, or the arrays of ``out``     ``serve``, a reference each             creation, answer
-    memory of an aligned result           the result, which takes the reference   creation
 
 Without the GIL, code uses the memory of the entry and of the arrays, and no reference.
 """
@@ -30,7 +29,7 @@ from functools import cache
 from typing import Any
 
 from linkwork.arguments import variable
-from linkwork.engine.emit.python_calls import SYMBOLS, array_fields_are_known, array_makers
+from linkwork.engine.emit.python_calls import SYMBOLS, array_fields_are_known, array_maker
 
 NAME = "served"
 _FASTCALL = 0x0080
@@ -48,7 +47,7 @@ def available() -> bool:
     if not getattr(sys, "_is_gil_enabled", lambda: True)() or not hasattr(ctypes, "pythonapi"):
         return False
     symbols = all(hasattr(ctypes.pythonapi, name) for name in SYMBOLS)
-    return symbols and array_fields_are_known() and array_makers() is not None
+    return symbols and array_fields_are_known() and array_maker() is not None
 
 
 def addresses() -> dict[str, int]:

@@ -24,7 +24,7 @@ from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_ro
 from linkwork.engine.emit.loops import walk
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
 from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat, tables_with
-from linkwork.engine.emit.sparing import Spared, calls_of, choice, symbols
+from linkwork.engine.emit.sparing import Spared, calls_of, choice, passed_on, some_lane, symbols
 from linkwork.engine.emit.writer import Value, bits, constant, declarations, vector
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import (
@@ -65,6 +65,8 @@ def module(
     return "\n".join([*parts, declarations({lanes, *map(program.lanes, program.root.order)})])
 
 
+_CALL = ("used", "after")
+"""Blocks around a call that may be skipped."""
 _LONG, _LONGEST_BLOCK = 2_000, 500
 """Instructions of a long program, and of a basic block of one: LLVM's time is quadratic in the length of a block."""
 
@@ -91,6 +93,8 @@ class Kernel(Arithmetic):
         self.memory: list[str] = []
         self.subroutines: dict[Subroutine, str] = {}
         """Those that have been written, by the names of their functions."""
+        self.merged: dict[int, list[str]] = {}
+        """The results of subroutines that may be skipped."""
         self.left: set[int] = set()
         """Folds whose state lies in memory as they left it."""
         self.given: dict[tuple[str, ...], str] = {}  # where values lie that programs over rows are given
@@ -175,7 +179,10 @@ class Kernel(Arithmetic):
         self.kept.keep(self, what, [self.value(x) for x in operands])
 
     def number(self, n: int, operands: tuple[Any, ...], k: int) -> None:
-        """One of several numbers in memory."""
+        """One of several numbers in memory, or in registers."""
+        if operands[0] in self.merged:
+            self.let(f"bitcast {self.type} {self.merged[operands[0]][k]} to {self.type}", f"%v{n}")
+            return
         self.load(self.at(self.value(operands[0]), k * self.lanes), self.type, self.align, f"%v{n}")
 
     def cut(self) -> None:
@@ -210,13 +217,40 @@ class Kernel(Arithmetic):
             for k, program in enumerate(programs(what)):
                 own, interface = symbol + f".sparing{k}" * (k > 0), self.interface.inside((what.given,), (what.state,))
                 self.inner.append(Kernel(program, interface, self.lanes, own, self.kept_inside).text())
-        self.allocate(f"%v{n}", what.state)
         before = self.left_by(self.program.operands[n], what.given)
+        if before is None and (skipped := passed_on(what)):
+            self.skipping(n, what, values, skipped)
+            return
+        self.allocate(f"%v{n}", what.state)
         place = f"%v{before}" if before is not None else f"%given{n}"
         if before is None:
             self.allocate(place, what.given, values)
         arguments = listed([("ptr", place), ("ptr", f"%v{n}"), *tables_with(self.rows_at, calls=True)])
         calls_of(self, what, self.subroutines[what], f"({arguments})", place, self.lanes)
+
+    def skipping(self, n: int, what: Subroutine, values: Sequence[str], skipped: Sequence[int | float]) -> None:
+        """A call only if some lane needs it; otherwise its results are some of the given values, or constants. Nothing
+        goes through memory then.
+        """
+        place, results = f"%given{n}", f"%v{n}"
+        self.allocate(results, what.state)
+        self.allocate(place, what.given)
+        some, here, end = some_lane(self, [values[k] for k in what.sparing[0][0]], self.lanes), *map(self.block, _CALL)
+        before = self.label
+        self.branch(some, here, end)
+        self.begin(here)
+        for k, (x, value) in enumerate(zip(self.program.operands[n], values, strict=True)):
+            if type(x) is int and self.program.operations[x] == "load":  # again: it need not be kept until here
+                value = self.load(self.element(self.program.details[x], self.lanes), self.type, self.align)
+            self.store(value, self.at(place, k * self.lanes), self.type, self.align)
+        arrays = listed([("ptr", place), ("ptr", results), *tables_with(self.rows_at, calls=True)])
+        self.do(f"call void @{self.subroutines[what]}({arrays})")
+        ends = [self.load(self.at(results, k * self.lanes), self.type, self.align) for k in range(what.state)]
+        self.jump(end)
+        self.begin(end)
+        known = [values[x] if type(x) is int else constant(x, self.lanes) for x in skipped]
+        merged = zip(known, ends, strict=True)
+        self.merged[n] = [self.let(f"phi {self.type} [ {x}, %{before} ], [ {y}, %{here} ]") for x, y in merged]
 
     def call(self, n: int, what: object, values: Sequence[str]) -> None:
         """A call of code with loops; %v{n} points to its results."""

@@ -1,15 +1,13 @@
 """How one thread gives another a job, in LLVM IR: through a mailbox, an array of integers that both access.
 
 A mailbox holds the address of a job's words, or 0; the address of the function that takes them; whether its owner is
-busy with a job; whether it is asleep; the address of a function that yields to other threads, or 0; the address of the
-words being offered; whether somebody is about to offer; a lock, which is held except for a moment, and Python's
-functions that acquire and release it, which need no interpreter. A thread claims the mailbox before it offers.
-Everything shared is read and written atomically.
+busy with a job; whether it is asleep; the address of a function that yields to other threads, or 0; whether somebody is
+about to offer; a lock, which is held except for a moment, and Python's functions that acquire and release it, which
+need no interpreter. A thread claims the mailbox before it offers. Everything shared is read and written atomically.
 
     serve   i64 (mailbox): runs jobs; when none has come for a while, it sleeps until the lock is released
-    claim   i64 (mailbox): whether the owner is free and nobody else is about to offer
-    offer   i64 (mailbox), claimed: makes the offered words the owner's job, and wakes it
-    leave   i64 (mailbox), claimed: releases the claim
+    idle    i64 (mailbox): whether the owner is free and nobody else is about to offer
+    claim   i64 (mailbox): the same; if so, it is claimed
 
 Whoever sets "asleep" from 1 to 0 wakes the owner: so the lock is released once each time that the owner sleeps.
 """
@@ -19,11 +17,11 @@ from __future__ import annotations
 from linkwork.engine.emit.spinning import acquired, release, spinning, wait
 from linkwork.engine.emit.writer import Value, Writer
 
-JOB, FUNCTION, BUSY, ASLEEP, YIELD, OFFERED, CLAIMED, LOCK = 0, 8, 16, 24, 32, 40, 48, 56
+JOB, FUNCTION, BUSY, ASLEEP, YIELD, CLAIMED, LOCK = 0, 8, 16, 24, 32, 40, 48
 """Places in a mailbox, each in its own cache line."""
-ACQUIRE, RELEASE = 57, 58
+ACQUIRE, RELEASE = 49, 50
 """Those beside the lock, which hardly change."""
-SIZE = 64
+SIZE = 56
 NOBODY = 4
 """The status of code that needed help which was not available."""
 
@@ -35,7 +33,7 @@ def place(w: Writer, mailbox: str, where: int) -> str:
 
 def text(triple: str) -> str:
     """The module of both sides of a mailbox, for a target."""
-    return "\n".join([_serve(spinning(triple).looks), claim(), _offer(), _leave(), wait(triple)])
+    return "\n".join([_serve(spinning(triple).looks), claim(), _idle(), wait(triple)])
 
 
 def _serve(most: int) -> str:
@@ -78,7 +76,7 @@ def _serve(most: int) -> str:
     return w.function("i64 @serve(ptr nocapture %mailbox)")
 
 
-def claim(internal: bool = False) -> str:
+def claim() -> str:
     """The text of ``claim``."""
     w = Writer()
     claimed = place(w, "%mailbox", CLAIMED)
@@ -92,33 +90,31 @@ def claim(internal: bool = False) -> str:
             w.begin(w.block("never"))
         release(w, 0, claimed)
     w.do("ret i64 0")
-    return w.function(f"{'internal ' if internal else ''}i64 @claim(ptr nocapture %mailbox)")
+    return w.function("internal i64 @claim(ptr nocapture %mailbox)")
 
 
-def _offer() -> str:
+def _idle() -> str:
     w = Writer()
-    put(w, "%mailbox", w.load(place(w, "%mailbox", OFFERED), "i64"))
-    asleep = w.let(f"atomicrmw xchg ptr {place(w, '%mailbox', ASLEEP)}, i64 0 seq_cst")
-    with w.when(w.compare("ne", asleep, 0)):
-        lock, function = (w.load(place(w, "%mailbox", where), "ptr") for where in (LOCK, RELEASE))
-        w.do(f"call void {function}(ptr {lock})")
-    release(w, 0, place(w, "%mailbox", CLAIMED))
-    w.do("ret i64 0")
-    return w.function("i64 @offer(ptr nocapture %mailbox)")
+    claimed = w.let("call i64 @claim(ptr %mailbox)")
+    with w.when(w.compare("ne", claimed, 0)):
+        leave(w, "%mailbox")
+    w.do(f"ret i64 {claimed}")
+    return w.function("i64 @idle(ptr nocapture %mailbox)")
 
 
-def _leave() -> str:
-    w = Writer()
-    release(w, 0, place(w, "%mailbox", CLAIMED))
-    w.do("ret i64 0")
-    return w.function("i64 @leave(ptr nocapture %mailbox)")
+def leave(w: Writer, mailbox: str) -> None:
+    """Release the claim."""
+    release(w, 0, place(w, mailbox, CLAIMED))
 
 
-def put(w: Writer, mailbox: str, words: Value) -> str:
-    """Give the owner of a claimed mailbox its job; whether it is asleep.
+def offer(w: Writer, mailbox: str, words: Value) -> None:
+    """Give the owner of a claimed mailbox its job, and wake it if it is asleep.
 
     A helper announces that it sleeps and then looks for a job; here it is the reverse. With sequentially consistent
     order, one of both sees what the other wrote.
     """
     release(w, words, mailbox, "seq_cst")
-    return acquired(w, place(w, mailbox, ASLEEP), order="seq_cst")
+    asleep = w.let(f"atomicrmw xchg ptr {place(w, mailbox, ASLEEP)}, i64 0 seq_cst")
+    with w.when(w.compare("ne", asleep, 0)):
+        lock, function = (w.load(place(w, mailbox, where), "ptr") for where in (LOCK, RELEASE))
+        w.do(f"call void {function}(ptr {lock})")

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from linkwork.engine.emit.call_frame import CallFrame
-from linkwork.engine.emit.python_calls import ARRAY, CARRAY, DATA, FLOAT64, OWNER, SETTING, VIEW, PythonWriter
+from linkwork.engine.emit.python_calls import ARRAY, FLOAT64, OWNER, SETTING, VIEW, PythonWriter
 from linkwork.engine.emit.writer import Value
 
 PLACE = CallFrame((("ptr", "object"), ("ptr", "data"), ("i64", "axes"), ("ptr", "lengths"), ("i64", "bytes")))
 """What has been read of an array."""
-_CACHE_LINE = 64
-"""Bytes."""
 _MOST_AXES = 32
 """Of an array in any version of NumPy."""
-_LARGE = 512
-"""Numbers of a result from which on it is aligned to a cache line."""
 
 
 def text() -> str:
@@ -56,50 +52,24 @@ def _apart() -> str:
 
 
 def _new_array() -> str:
-    """ptr new_array(setting, array, leading, lengths, states): a new array for a result, with so many axes before its
-    own. A large one begins at a cache line, so that no vector store crosses one: it is a view of a larger array.
-    """
+    """ptr new_array(setting, array, leading, lengths): a new array for a result, with so many axes before its own."""
     w = PythonWriter()
     lengths = w.let(f"alloca [{_MOST_AXES} x i64], align 8")
     axes = ARRAY.get(w, "%array", "axes")
-    count = w.mul("%states", ARRAY.get(w, "%array", "size"))
     own = ARRAY.pointer(w, "%array", "length0")
     parts = ("%lengths", "%leading", "0"), (own, axes, "%leading")
-    create, based = (SETTING.get(w, "%setting", name) for name in ("create", "based"))
+    create, kind = (SETTING.get(w, "%setting", name) for name in ("create", "array"))
     total = w.add("%leading", axes)
     w.leave_if(w.compare("sgt", total, _MOST_AXES), "nothing")
     for given, number, start in parts:
         with w.each(number) as axis:
             length = w.load(w.at(given, axis, "i64"), "i64")
             w.store(length, w.at(lengths, w.add(start, axis), "i64"), "i64")
-    kind, narrow = SETTING.get(w, "%setting", "array"), w.let(f"trunc i64 {total} to i32")
-    alone, small = w.compare("eq", "%leading", 0), w.compare("slt", count, _LARGE)
-
-    def made_of(axes: str, lengths: str, data: str, flags: int) -> str:
-        shape = f"ptr {kind}, i32 {axes}, ptr {lengths}, i32 {FLOAT64}, ptr null"
-        return w.let(f"call ptr {create}({shape}, ptr {data}, i32 0, i32 {flags}, ptr null)")
-
-    w.leave_if(w.compare("eq", w.let(f"or i1 {alone}, {small}"), 0, "i1"), "beyond")
-    w.do(f"ret ptr {made_of(narrow, lengths, 'null', 0)}")
-    w.begin("beyond")
-    memory = made_of("1", w.variable("i64", w.add(count, _CACHE_LINE // 8)), "null", 0)
-    w.leave_if(w.null(memory), "nothing")
-    skip = w.let(f"and i64 {w.sub(0, w.field(memory, DATA, 'i64'))}, {_CACHE_LINE - 1}")
-    view = made_of(narrow, lengths, w.at(w.field(memory, DATA, "ptr"), skip, "i8"), CARRAY)
-    with w.when(w.null(view)):
-        w.call("Py_DecRef", ("ptr", memory))
-        w.jump("nothing")
-        w.begin(w.block("after"))
-    failed = w.let(f"call i32 {based}(ptr {view}, ptr {memory})")  # which takes the reference
-    with w.when(w.compare("ne", failed, 0, "i32")):
-        w.call("Py_DecRef", ("ptr", view))
-        w.jump("nothing")
-        w.begin(w.block("after"))
-    w.do(f"ret ptr {view}")
-
+    shape = f"ptr {kind}, i32 {w.let(f'trunc i64 {total} to i32')}, ptr {lengths}, i32 {FLOAT64}, ptr null"
+    w.do(f"ret ptr {w.let(f'call ptr {create}({shape}, ptr null, i32 0, i32 0, ptr null)')}")
     w.begin("nothing")
     w.do("ret ptr null")
-    return w.function("internal ptr @new_array(ptr %setting, ptr %array, i64 %leading, ptr %lengths, i64 %states)")
+    return w.function("internal ptr @new_array(ptr %setting, ptr %array, i64 %leading, ptr %lengths)")
 
 
 def _hold() -> str:

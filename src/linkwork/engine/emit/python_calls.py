@@ -54,10 +54,10 @@ ARRAY = CallFrame(
     )
 )
 """Follows the entry for each argument and result."""
-SETTING = CallFrame(tuple(("ptr", name) for name in ("forced", "create", "based", "none", "array", "float", "dtype")))
-"""What the builtins are made with: the addresses of a number that is 0 while they may serve, and of NumPy's PyArray_New
-and PyArray_SetBaseObject; Python objects. Code refers to Python's functions by name, but to none of its data:
-that may be out of reach.
+SETTING = CallFrame(tuple(("ptr", name) for name in ("forced", "create", "none", "array", "float", "dtype")))
+"""What the builtins are made with: the addresses of a number that is 0 while they may serve, and of NumPy's
+PyArray_New; Python objects. Code refers to Python's functions by name, but to none of its data: that may be out of
+reach.
 """
 
 VIEW, OWNER = 80, 8
@@ -73,7 +73,6 @@ FLOAT64 = 12
 """NumPy's type number."""
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x0001, 0x0100, 0x0400
 """Bits of an array's flags."""
-CARRAY = CONTIGUOUS | ALIGNED | WRITEABLE
 
 SYMBOLS = {
     "PyObject_GetBuffer": "i32 {}(ptr, ptr, i32)",
@@ -151,45 +150,31 @@ class PythonWriter(Writer):
 
 
 _ABI = (0x01000009, 0x02000000)
-"""Versions of NumPy's ABI, of 1.x and 2.x, whose table has PyArray_New and PyArray_SetBaseObject at these places."""
-_NEW, _SET_BASE = 93, 282
+"""Versions of NumPy's ABI, of 1.x and 2.x, whose table has PyArray_New at this place."""
+_NEW = 93
 
 
-def _numpy_functions() -> Any:
-    """The addresses of the functions of NumPy's C API; None if they are not certain."""
+@cache
+def array_maker() -> int | None:
+    """The address of PyArray_New of NumPy's C API; None if it is not certain."""
     try:
         core = import_module(
             "numpy._core._multiarray_umath" if hasattr(np, "_core") else "numpy.core._multiarray_umath"
         )
         pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
         table = pointer(("PyCapsule_GetPointer", ctypes.pythonapi))(core._ARRAY_API, None)
-        functions = (ctypes.c_void_p * (_SET_BASE + 1)).from_address(table)
+        functions = (ctypes.c_void_p * (_NEW + 1)).from_address(table)
         version = ctypes.CFUNCTYPE(ctypes.c_uint)(functions[0] or 0)()
     except (ImportError, AttributeError, TypeError, ValueError):
         return None
-    return functions if version in _ABI else None
-
-
-@cache
-def array_makers() -> dict[str, int] | None:
-    """The addresses of NumPy's PyArray_New, and of the function that sets an array's base object, by their names in a
-    ``SETTING``; None if they are not certain.
-    """
-    functions = _numpy_functions()
-    if functions is None:
+    if version not in _ABI:
         return None
-    new, based = (int(functions[place] or 0) for place in (_NEW, _SET_BASE))
     word, number, kind = ctypes.c_void_p, ctypes.c_int, ctypes.py_object
+    new = int(functions[_NEW] or 0)
     make = ctypes.PYFUNCTYPE(kind, kind, number, word, number, word, word, number, number, word)(new)
     made = make(np.ndarray, 2, (ctypes.c_ssize_t * 2)(2, 3), FLOAT64, None, None, 0, 0, None)
     sound = type(made) is np.ndarray and made.shape == (2, 3) and made.dtype == np.float64 and made.flags.owndata
-    if not sound or not made.flags.carray:
-        return None
-    view = make(np.ndarray, 1, (ctypes.c_ssize_t * 1)(5), FLOAT64, None, made.ctypes.data + 8, 0, CARRAY, None)
-    ctypes.pythonapi.Py_IncRef(kind(made))  # a reference that the next call steals
-    failed = ctypes.PYFUNCTYPE(number, kind, kind)(based)(view, made)
-    sound = not failed and view.base is made and view.flags.carray and view.shape == (5,)
-    return {"create": new, "based": based} if sound else None
+    return new if sound and made.flags.carray else None
 
 
 @cache

@@ -230,14 +230,7 @@ class _Serve(PythonWriter):
         none = self.compare("eq", "%out", SETTING.get(self, "%setting", "none"), "ptr")
         self.branch(none, fresh, given)
         self.begin(fresh)
-        made = self.call(
-            "new_array",
-            ("ptr", "%setting"),
-            ("ptr", array),
-            ("i64", leading),
-            ("ptr", lengths),
-            ("i64", self.load(self.states, "i64")),
-        )
+        made = self.call("new_array", ("ptr", "%setting"), ("ptr", array), ("i64", leading), ("ptr", lengths))
         self.leave_if(self.null(made), "unserved")
         self.store(made, place, "ptr")
         self.jump(ready)

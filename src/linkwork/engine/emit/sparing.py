@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from linkwork.engine.emit.call_frame import listed
 from linkwork.engine.emit.repeating import any_lane
-from linkwork.engine.emit.writer import Writer, bits
+from linkwork.engine.emit.writer import Writer, bits, vector, zero
 from linkwork.engine.ir.program import Program, Subroutine
 
 _CHAINS = 4
@@ -37,6 +37,35 @@ def calls_of(w: Writer, what: Subroutine, symbol: str, arguments: str, given: st
     w.do(f"call void @{symbol}{arguments}")
     w.jump(end)
     w.begin(end)
+
+
+def passed_on(what: Subroutine) -> list[int | float] | None:
+    """The results of a subroutine whose only variant passes on given values, by their places, or constants; None for
+    others.
+    """
+    if len(what.sparing) != 1:
+        return None
+    (_, program), places, found = what.sparing[0], dict[int, int](), dict[int, int | float]()
+    for n in program.root.order:
+        operation, address = program.operations[n], program.details[n]
+        if operation == "load":
+            places[n] = address.offset
+        elif operation == "store":
+            (value,) = program.operands[n]
+            found[address.offset] = places[value] if type(value) is int else value
+        else:
+            return None
+    return [found[k] for k in range(what.state)]
+
+
+def some_lane(w: Writer, values: Sequence[str], lanes: int) -> str:
+    """Whether any of these is not zero in some lane."""
+    kind, bit = vector(lanes), "i1" if lanes == 1 else f"<{lanes} x i1>"
+    differ = [w.let(f"fcmp une {kind} {value}, {zero(lanes)}") for value in values]
+    found, *others = differ
+    for other in others:
+        found = w.let(f"or {bit} {found}, {other}")
+    return any_lane(w, found, lanes)
 
 
 def symbols(symbol: str, spared: Sequence[Spared]) -> list[str]:

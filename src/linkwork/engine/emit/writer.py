@@ -231,20 +231,6 @@ class Writer:
                 halves.append(self.let(f"shufflevector {kind} {a}, {kind} {b}, <{lanes} x i32> <{joined}>"))
         return self.transpose(halves, half, lanes)
 
-    def first_columns(self, rows: Sequence[str], count: int) -> list[str]:
-        """So many numbers, at most four, of each of four or more rows, from these pointers on, as columns; no more is
-        read of a row.
-        """
-        lanes, kind = len(rows), vector(4)
-        mask = ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(4))
-        last = f"i32 8, <4 x i1> <{mask}>, {kind} zeroinitializer"
-        parts = [self.let(f"call {kind} @llvm.masked.load.v4f64.p0(ptr {row}, {last})") for row in rows]
-        joined = ", ".join(f"i32 {k}" for k in range(8))
-        while len(parts) > 4:  # concatenated in a vector
-            pairs = zip(parts[:4], parts[4:], strict=True)
-            parts = [self.let(f"shufflevector {kind} {a}, {kind} {b}, <8 x i32> <{joined}>") for a, b in pairs]
-        return self.transpose(parts, 4, lanes)[:count]
-
     def transpose(self, rows: Sequence[str], blocks: int | None = None, lanes: int | None = None) -> list[str]:
         """As many vectors as they have lanes, rows to columns; or each of the square ``blocks`` that they consist of,
         of which a row of blocks is enough.

@@ -7,35 +7,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwork.algorithms import Algorithm, named
 from linkwork.engine.plans.costs import within
-from linkwork.engine.plans.task import Task, moved
+from linkwork.engine.plans.task import Task
 from linkwork.errors import TracingError
 from linkwork.model.model import Frame, Model
+
+if TYPE_CHECKING:
+    from linkwork.engine.plans.plan import Plan
 
 
 @dataclass(frozen=True)
 class Callee:
-    """What a "call" in a traced program computes: an algorithm of the catalogue, arguments left out, at frames that
-    offsets move; with derivatives and rotor inertias, as a task has them.
+    """What a "call" in a traced program computes: an algorithm of the catalogue, or its ``own``, arguments left out, at
+    frames; with derivatives, rotor inertias and offsets of frames as arguments, as a task has them.
     """
 
     algorithm: str
     model: Model
     absent: tuple[str, ...] = ()
     frames: tuple[Frame, ...] = ()
-    offsets: tuple[float, ...] = ()
     derivatives: tuple[str, ...] = ()
     rotors: bool = False
+    placed: bool = False
+    own: Algorithm | None = None
 
     def task(self) -> Task:
         return Task(
-            self._named, self.model, self.absent, self.frames, bool(self.offsets), derivatives=self.derivatives,
-            rotors=self.rotors,
+            self._named, self.model, self.absent, self.frames, derivatives=self.derivatives, rotors=self.rotors,
+            placed=self.placed,
         )  # fmt: skip
 
     @property
@@ -50,14 +54,12 @@ class Callee:
 
     @property
     def _named(self) -> Algorithm:
-        found = named(self.algorithm)
+        found = self.own or named(self.algorithm)
         assert found is not None
         return found
 
     def evaluated(self, operands: Sequence[Any]) -> list[Any]:
         """Its results for all arguments in a row, floats or arrays of states, one after the other."""
-        from linkwork.engine.plans.planner import plan_for
-
         shape = np.broadcast_shapes(*(np.shape(x) for x in operands))
         states = prod(shape)
         edges = [*accumulate(self.argument_sizes, initial=0)]
@@ -67,13 +69,26 @@ class Callee:
             else np.empty((states, 0))
             for first, last in pairwise(edges)
         ]
-        plan = plan_for(self.task(), "interpreted")
+        plan = self._plan()
         try:
-            results = plan.run(rows, states, self.offsets)[0]
+            results = plan.run(rows, states)[0]
         except (ZeroDivisionError, OverflowError):  # of floats: arrays go on with what is not finite, as code does
-            results = plan.run([np.repeat(each, 2, axis=0) for each in rows], 2 * states, self.offsets)[0]
+            results = plan.run([np.repeat(each, 2, axis=0) for each in rows], 2 * states)[0]
         found = np.concatenate(results, axis=1)
         return [column.reshape(shape) if shape else float(column[0]) for column in found.T]
+
+    def _plan(self) -> Plan:
+        """What the evaluator runs: the interpreter if that is requested, else code."""
+        from linkwork.engine.mode import current_form
+        from linkwork.engine.plans.planner import plan_for
+
+        if current_form() == "interpreted":
+            return plan_for(self.task(), "interpreted")
+        plans = self.model._memo.plans
+        if self not in plans:
+            plans[self] = plan_for(self.task(), "rolled")
+        found: Plan = plans[self]
+        return found
 
     def count(self) -> Counter[str]:
         """How often each operation is done for one state, as if the loops over bodies were unrolled; for derivatives,
@@ -84,8 +99,7 @@ class Callee:
 
         if self.derivatives or not within("counted", self.model):
             return Counter(call=1)
-        frames = moved(self.frames, self.offsets)
-        return count(specialised_program(self._named, self.model, self.absent, frames, expand=False))
+        return count(specialised_program(self._named, self.model, self.absent, self.frames, self.placed, expand=False))
 
     def derived(self, way: str) -> Callee:
         """The same with its derivatives, "forward" or "backward"."""

@@ -122,7 +122,7 @@ COSTS = {
         "bodies x pairs of frames",
         "derivatives with constraints as code; joined from parts",
         "two feet of a humanoid: code 3.3 s, 18 µs; joined 900 µs | feet and hands: code 5.7 s, 30 µs; joined 4.0 s, "
-        "500 µs",
+        "500 µs | one kernel would have 80,000 instructions for ANYmal on four feet, 239,000 for G1 on two",
     ),
     "dense_contacts": Cost(
         4_000,

@@ -9,12 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, MutableSequence, Sequence
-from copy import copy
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from linkwork.engine import optimisations
 from linkwork.engine.code import fingerprint, jit
@@ -25,13 +21,12 @@ from linkwork.engine.emit.packing import compile_time_integers
 from linkwork.engine.ir.layout import WIDTHS, laid_out
 from linkwork.engine.ir.lists import pack_lists
 from linkwork.engine.ir.program import Program
-from linkwork.engine.plans.plan import Array, Arrays, Compiled, Found, Offsets
-from linkwork.engine.plans.task import Task, moved
+from linkwork.engine.plans.plan import Array, Arrays, Compiled
+from linkwork.engine.plans.task import Task
 from linkwork.engine.plans.traced import evaluated
-from linkwork.engine.run.entries import Entry
 from linkwork.engine.run.memory import address
 from linkwork.engine.trace.rolled import RolledTree, roll
-from linkwork.engine.trace.tables import PLACEMENT, SIZES, Tables, tables_of
+from linkwork.engine.trace.tables import SIZES, Tables, tables_of
 from linkwork.properties import cached_property
 
 if TYPE_CHECKING:
@@ -52,7 +47,7 @@ class Loops(ABC):
     def __init__(self, task: Task, sizes: Sequence[str]) -> None:
         """``sizes``: the names of those that its code gets, besides how many numbers its arrays have."""
         self.task = task
-        arguments = tuple(f"count{k}" for k in range(len(task.arguments)))
+        arguments = tuple(f"count{k}" for k in range(len(task.inputs)))
         results = tuple(f"size{k}" for k in range(len(task.results)))
         self.interface = Interface(arguments, results, (*sizes, *arguments, *results), most=task.most)
 
@@ -87,7 +82,7 @@ class Loops(ABC):
     def sizes(self, widths: Widths, alone: bool) -> dict[str, int]:
         """All sizes that the code gets."""
         names = (*self.interface.arguments, *self.interface.results)
-        counts = zip(map(str, names), (*self.task.arguments, *self.task.results), strict=True)
+        counts = zip(map(str, names), (*self.task.inputs, *self.task.results), strict=True)
         return {**self.tables(alone).sizes, **self.parts(widths, alone), **dict(counts)}
 
     @property
@@ -109,21 +104,15 @@ class Loops(ABC):
         """
         return None
 
-    def moved(self, offsets: Offsets) -> Loops:
-        """The same with its frames moved."""
-        assert not offsets
-        return self
-
-    def evaluated(self, arguments: Arrays, states: int, offsets: Offsets = ()) -> list[Array]:
+    def evaluated(self, arguments: Arrays, states: int) -> list[Array]:
         """The results by the evaluator, all states of a batch at once."""
-        loops = self.moved(offsets)
-        program, widths = loops.laid_out
+        program, widths = self.laid_out
         arrays: dict[str, MutableSequence[Any]] = {
-            **{name: [0.0] * size for name, size in loops.memory(widths, False).items()},
-            "data": loops.tables(False).data.tolist(),
-            "ints": loops.tables(False).ints.tolist(),
+            **{name: [0.0] * size for name, size in self.memory(widths, False).items()},
+            "data": self.tables(False).data.tolist(),
+            "ints": self.tables(False).ints.tolist(),
         }
-        return evaluated(program, self.task, arguments, states, arrays, loops.sizes(widths, False))
+        return evaluated(program, self.task, arguments, states, arrays, self.sizes(widths, False))
 
 
 class BodyLoops(Loops):
@@ -146,7 +135,16 @@ class BodyLoops(Loops):
         task, tables = self.task, self.model_tables
         derived = bool(task.derivatives)
         form = partial(RolledTree, matrices=not derived)  # whose derivatives are fields, too
-        program = roll(task.algorithm, tables.kinds, tables.width, task.absent, not derived, form, task.rotors)
+        program = roll(
+            task.algorithm,
+            tables.kinds,
+            tables.width,
+            task.absent,
+            not derived,
+            form,
+            task.rotors,
+            task.placed or task.offsets,
+        )
         if derived:
             from linkwork.engine.trace.derive_loops import derive_loops
 
@@ -182,16 +180,6 @@ class BodyLoops(Loops):
             **{f"parameters{k}": 10 * k * bodies for k in range(1, 7)},
         }
 
-    def moved(self, offsets: Offsets) -> BodyLoops:
-        if not offsets:
-            return self
-        loops, frames = copy(self), moved(self.task.frames, offsets)
-        data = self.model_tables.data.copy()
-        placements = [frame.placement.numbers() for frame in frames]
-        data[data.size - PLACEMENT * len(frames) :] = np.array(placements).ravel()
-        loops.model_tables = replace(self.model_tables, data=data)
-        return loops
-
 
 class Looped(Compiled):
     """The lanes have states. If the loops have a team, it runs one state, over lanes and threads."""
@@ -225,20 +213,6 @@ class Looped(Compiled):
 
     def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
         return {part: size * lanes for part, size in self.loops.memory(_widths(code), frame == "one_state").items()}
-
-    def moved(self, offsets: Offsets) -> Looped:
-        """The same with its frames moved."""
-        if not offsets:
-            return self
-        plan = copy(self)
-        plan.loops, plan._templates = self.loops.moved(offsets), {}
-        return plan
-
-    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
-        return super(Looped, self.moved(offsets)).run(arguments, states, out=out)
-
-    def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
-        super(Looped, self.moved(offsets)).serve(entry, form)
 
     # One state by a team
 

@@ -16,7 +16,7 @@ from linkwork.engine.emit.packing import TOO_LARGE
 from linkwork.engine.plans.task import Signature, Task, moved
 from linkwork.engine.run import threads
 from linkwork.engine.run.entries import Entry, Serve, fit, serving
-from linkwork.engine.run.memory import address, aligned, empty, scratch
+from linkwork.engine.run.memory import address, aligned, scratch
 from linkwork.engine.run.threads import Pace
 
 Array = NDArray[np.float64]
@@ -96,6 +96,8 @@ class Interpreted(Plan):
         values = [None if name in task.absent else next(given) for name, _ in task.algorithm.arguments]
         rotors = next(given) if task.rotors else None
         batch = () if states == 1 else (states,)
+        if task.placed:
+            offsets = next(given)[0].tolist() if states == 1 else list(next(given).T)
         results = interpret(task.algorithm, task.model, values, batch, moved(task.frames, offsets), rotors)
         return [result.reshape(states, -1) for result in results]
 
@@ -187,7 +189,7 @@ class Compiled(Plan):
     @property
     def buffer_size(self) -> int:
         """How many numbers tiles take, for one lane."""
-        return sum(self.task.arguments) + sum(self.task.results)
+        return sum(self.task.inputs) + sum(self.task.results)
 
     @property
     def abreast(self) -> bool:
@@ -197,6 +199,8 @@ class Compiled(Plan):
         return False
 
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
+        if offsets:
+            arguments = [*arguments, np.broadcast_to(np.array(offsets, dtype=np.float64), (states, len(offsets)))]
         if states == 1:
             return self.run_one(arguments, out)
         return self.run_tiles(arguments, states, self.lanes, out)
@@ -220,7 +224,7 @@ class Compiled(Plan):
 
     def run_tiles(self, arguments: Arrays, states: int, lanes: int, out: Arrays | None = None) -> Found:
         """Any number of states, tile by tile, over threads."""
-        results = list(out) if out is not None else [empty((states, count)) for count in self.task.results]
+        results = list(out) if out is not None else [np.empty((states, count)) for count in self.task.results]
         _, batch = self.code(lanes)
         frame, arrays = self.interface.batch, (*arguments, *results)
         strides = [0 if array.strides[0] == 0 else array.shape[1] for array in arrays]
@@ -259,7 +263,7 @@ class Compiled(Plan):
     # One state, by code for one lane
 
     def run_one(self, arguments: Arrays, out: Arrays | None = None) -> Found:
-        results = list(out) if out is not None else [empty((1, count)) for count in self.task.results]
+        results = list(out) if out is not None else [np.empty((1, count)) for count in self.task.results]
         frame, words = self.frame(self.one_state_frame), self.one_state_words()
         for index, array in zip(frame.indices(self.array_names), (*arguments, *results), strict=True):
             words[index] = address(array)
@@ -323,7 +327,7 @@ class Compiled(Plan):
         frame.put(words, {part: address(memory) for part, memory in own.items()} | self.served_words(code, form))
         if name == "batch":
             frame.put(words, {"states": 1})
-        fixed = self.fixed_arguments(offsets)
+        fixed = [np.array(offsets, dtype=np.float64)] if offsets else []
         first = len(self.interface.arguments) - len(fixed)
         names = self.array_names
         for argument, array in zip(names[first:], fixed, strict=False):
@@ -334,10 +338,6 @@ class Compiled(Plan):
     def served_words(self, code: jit.Code, form: str) -> dict[str, int]:
         """Further words of a call frame that are the same in every call through one entry."""
         return {}
-
-    def fixed_arguments(self, offsets: Offsets) -> list[Array]:
-        """Arguments of the code that are the same in every call through one entry."""
-        return []
 
     def _memory(self, part: str, form: str, size: int) -> Array:
         """The plan's own memory for the scratch of an entry's code, zeros at first."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from linkwork.algorithms import Algorithm
-from linkwork.engine.code import jit
+from linkwork.engine.code import jit, loader
 from linkwork.engine.ir.program import calls
 from linkwork.engine.mode import engine_form
 from linkwork.engine.plans import permuted
@@ -17,7 +18,8 @@ from linkwork.engine.plans.specialised import Specialised
 from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Task
 from linkwork.engine.plans.traced import Traced, TracedTask, evaluated
-from linkwork.errors import warn_caller
+from linkwork.engine.trace.tracer import TooLong
+from linkwork.errors import LinkworkError, warn_caller
 from linkwork.model.memo import requested
 from linkwork.model.model import Model
 
@@ -75,18 +77,17 @@ def plan_for_trace(
     """
     if form == "interpreted":
         return _evaluated(task)
-    callees = _callees(task, cpu, lanes)
-    with jit.lock:
-        plan = StraightLine(task, Traced(task, callees), cpu, lanes)
-        instructions = plan.excess
-        if not instructions:
-            return plan
+    plan, lengths = _short(task, cpu, lanes)
+    if plan is not None:
+        return plan
+    least = min(lengths, key=lengths.__getitem__, default=task)
     if what:
+        has = f"{lengths[least]:,} instructions, more" if lengths else "more instructions"
         warn_caller(
-            f"{what} has {instructions:,} instructions, more than the {most('traced'):,} up to which machine code is "
-            f"made; it runs by the interpreter, slowly. Use smaller matrices, fewer bodies, points or iterations"
+            f"{what} has {has} than the {most('traced'):,} up to which machine code is made; it runs by the "
+            f"interpreter, slowly. Use smaller matrices, fewer bodies, points or iterations"
         )
-    return _evaluated(task)
+    return _evaluated(least)
 
 
 def for_steps(plan: Plan, steps: int) -> Plan:
@@ -103,12 +104,45 @@ def for_steps(plan: Plan, steps: int) -> Plan:
 
 
 def _evaluated(task: TracedTask) -> Interpreted:
-    return Interpreted(task, lambda arguments, states, _: evaluated(task.program, task, arguments, states))
+    return Interpreted(task, lambda arguments, states, _: evaluated(task.any_program, task, arguments, states))
 
 
-def code_for_trace(task: TracedTask) -> StraightLine:
+def code_for_trace(task: TracedTask, cpu: tuple[str, str] | None = None, lanes: int | None = None) -> StraightLine:
     """The plan of a traced program by machine code, however long it is."""
-    return StraightLine(task, Traced(task, _callees(task, None, None)))
+    return StraightLine(task, Traced(task, _callees(task, cpu, lanes)), cpu, lanes)
+
+
+def _short(
+    task: TracedTask, cpu: tuple[str, str] | None = None, lanes: int | None = None
+) -> tuple[Plan | None, dict[TracedTask, int]]:
+    """The plan of a traced program if it is short enough for machine code, or is kept: as it is, or with calls of code
+    with loops; and how many instructions each has that is too long, and worth tracing.
+    """
+    lengths: dict[TracedTask, int] = {}
+    for first in (True,) if task.form else (True, False):
+        with jit.lock, suppress(TooLong, *([] if first else [LinkworkError])):
+            each = task if first else task.in_loops
+            plan = code_for_trace(each, cpu, lanes)
+            if not (instructions := _excess(each, plan)):
+                return plan, {}
+            lengths[each] = instructions
+    return None, lengths
+
+
+def _excess(task: TracedTask, plan: StraightLine) -> int:
+    """``plan.excess``, or ``TooLong`` if an earlier process has found that it has some."""
+    key, longest = plan.key(plan.lanes) if task.found_without_tracing else "", most("traced")
+    if key and loader.is_too_long(key, longest):
+        raise TooLong
+    try:
+        instructions = plan.excess
+    except TooLong:
+        instructions = -1
+    if key and instructions:
+        loader.keep_too_long(key, longest)
+    if instructions < 0:
+        raise TooLong
+    return instructions
 
 
 def _callees(task: TracedTask, cpu: tuple[str, str] | None, lanes: int | None) -> dict[Callee, Looped]:
@@ -124,20 +158,13 @@ def _callees(task: TracedTask, cpu: tuple[str, str] | None, lanes: int | None) -
         called = callee.task()
         if (segments := called.algorithm.segmented) is not None:
             called = Task(segments, called.model, called.absent)
-        found[callee] = _with_loops(called, cpu, lanes).moved(callee.offsets)
+        found[callee] = _with_loops(called, cpu, lanes)
     return found
 
 
 def short_plan(task: TracedTask) -> Plan | None:
     """The plan of a traced program that is short enough for machine code, or has it on disk; None if it is too long."""
-    from linkwork.engine.trace.tracer import TooLong
-
-    with jit.lock:
-        try:
-            plan = code_for_trace(task)
-            return None if plan.excess else plan
-        except TooLong:
-            return None
+    return _short(task)[0]
 
 
 def _chain(algorithm: Algorithm, model: Model) -> bool:
@@ -178,7 +205,11 @@ def _looped(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
 def _of_loops(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
     """The plan of derivatives, which are those of a program with loops."""
     plan = _with_loops(task, cpu, lanes)
-    return Interpreted(task, plan.loops.evaluated) if form == "interpreted" else plan
+    return (
+        Interpreted(task, lambda arguments, states, _: plan.loops.evaluated(arguments, states))
+        if form == "interpreted"
+        else plan
+    )
 
 
 def _segmented(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:

@@ -36,10 +36,7 @@ class Specialised(Source):
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        spaces = [*task.spaces, *([OFFSETS] if task.offsets else [])]
-        self.spaces, self.shapes = spaces, [space.shape(task.model, len(task.frames)) for space in spaces]
-        sizes = tuple(space.size(task.model, len(task.frames)) for space in spaces)
-        self.interface = Interface(sizes, tuple(task.results), most=task.most)
+        self.interface = Interface(tuple(task.inputs), tuple(task.results), most=task.most)
 
     @cached_property
     def program(self) -> Program:
@@ -71,7 +68,8 @@ class Specialised(Source):
         """Which numbers of the arguments correspond; none if no branches are isomorphic."""
         from linkwork.engine.trace.isomorphic import seeds
 
-        found = seeds(self.task.model, self.task.frames, self.spaces)
+        task = self.task
+        found = seeds(task.model, task.frames, [*task.spaces, *([OFFSETS] if task.offsets else [])])
         return found if optimisations.on("packing") and any(lane for _, lane in found.values()) else {}
 
     @property

@@ -12,7 +12,7 @@ from linkwork.engine import optimisations
 from linkwork.engine.code import jit, loader
 from linkwork.engine.emit.call_frame import Interface, Words
 from linkwork.engine.plans.costs import within
-from linkwork.engine.plans.plan import NOT_FINITE, NOT_FINITE_RESULT, Array, Arrays, Compiled, Found, Offsets, Plan
+from linkwork.engine.plans.plan import NOT_FINITE, NOT_FINITE_RESULT, Arrays, Compiled, Found, Offsets, Plan
 from linkwork.engine.plans.task import Signature
 from linkwork.engine.run.memory import address
 from linkwork.properties import cached_property
@@ -159,23 +159,14 @@ class StraightLine(Compiled):
             text = kernel.module(program, interface, lanes, spared=self.spared if lanes > 1 else ())
         return text + packing.compile_time_integers([interface.room_size]) if self.interface.called else text
 
-    @property
-    def buffer_size(self) -> int:
-        return sum(n for n in (*self.interface.arguments, *self.interface.results) if isinstance(n, int))
-
     def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
         plan = self if form == "one" else self.for_batches
         plan.serve(entry, form, offsets) if plan is not self else super().serve(entry, form, offsets)
 
-    def fixed_arguments(self, offsets: Offsets) -> list[Array]:
-        return [np.array(offsets, dtype=np.float64)] if offsets else []
-
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
         if states > 1 and self.for_batches is not self:
             return self.for_batches.run(arguments, states, offsets, out)
-        for array in self.fixed_arguments(offsets):
-            arguments = [*arguments, np.broadcast_to(array, (states, len(offsets)))]
-        results, status = super().run(arguments, states, out=out)
+        results, status = super().run(arguments, states, offsets, out)
         if states == 1 and status & NOT_FINITE == NOT_FINITE_RESULT and self.abreast:
             return self.run_tiles(arguments, 1, self.lanes, out)
         return results, status

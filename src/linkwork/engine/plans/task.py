@@ -8,7 +8,7 @@ from math import prod
 
 from linkwork.algorithms import Algorithm
 from linkwork.engine.run import threads
-from linkwork.engine.spaces import SPACES, shifted
+from linkwork.engine.spaces import OFFSETS, SPACES, shifted
 from linkwork.model.model import Frame, Model
 
 Shape = tuple[int, ...]
@@ -34,6 +34,11 @@ class Signature:
         self.seconds, self.over_time = seconds, over_time
 
     @property
+    def inputs(self) -> list[int]:
+        """How many numbers one state has in each array that code takes: the arguments, and offsets of frames."""
+        return self.arguments
+
+    @property
     def name(self) -> tuple[object, ...]:
         """What is computed, as far as code depends on it."""
         return ()
@@ -45,7 +50,8 @@ class Signature:
 
 
 class Task(Signature):
-    """An algorithm for a model, some arguments left out, and frames that offsets may move.
+    """An algorithm for a model, some arguments left out, and frames that ``offsets`` may move, which code takes after
+    the arguments: the same for all states, or, if ``placed``, as one more argument.
 
     With ``derivatives``, each "forward" or "backward", there are more
     arguments and results: tangents of the arguments and changes of the results, or weights of the results and gradients
@@ -63,12 +69,13 @@ class Task(Signature):
         derivatives: tuple[str, ...] = (),
         kept: tuple[int, ...] | None = None,
         rotors: bool = False,
+        placed: bool = False,
     ) -> None:
-        self.derivatives, self.kept, self.rotors = derivatives, kept, rotors
+        self.derivatives, self.kept, self.rotors, self.placed = derivatives, kept, rotors, placed
         self.algorithm, self.model, self.absent, self.frames = algorithm, model, absent, tuple(frames)
         self.offsets = offsets
         self.spaces = [SPACES[space] for name, space in algorithm.arguments if name not in absent]
-        self.spaces += [SPACES["velocity"]] if rotors else []
+        self.spaces += [*([SPACES["velocity"]] if rotors else []), *([OFFSETS] if placed else [])]
         self.result_spaces = [SPACES[space] for space in algorithm.results]
         argument_shapes = [space.shape(model, len(frames)) for space in self.spaces]
         shapes = [space.kept_shape(model, len(frames), kept) for space in self.result_spaces]
@@ -79,8 +86,13 @@ class Task(Signature):
         super().__init__(argument_shapes, shapes, seconds)
 
     @property
+    def inputs(self) -> list[int]:
+        return [*self.arguments, 3 * len(self.frames)] if self.offsets else self.arguments
+
+    @property
     def name(self) -> tuple[object, ...]:
-        more = [*(["rotors"] if self.rotors else []), *([] if self.kept is None else [self.kept])]
+        more: list[object] = [word for word in ("rotors", "placed", "offsets") if getattr(self, word)]
+        more += [] if self.kept is None else [self.kept]
         return self.algorithm.name, self.absent, *self.derivatives, *more
 
     @property

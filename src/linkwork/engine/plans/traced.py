@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableSequence, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableSequence, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,8 @@ from linkwork.engine.plans.costs import within
 from linkwork.engine.plans.plan import Array, Arrays, Compiled
 from linkwork.engine.plans.straight_line import Source
 from linkwork.engine.plans.task import Shape, Signature
+from linkwork.engine.trace.tracer import TooLong
+from linkwork.model.memo import requested, requesting
 from linkwork.properties import cached_property
 
 if TYPE_CHECKING:
@@ -26,13 +30,32 @@ _SHORTER = 0.9
 """The fraction of a program's length below which a variant for usual numbers is worth its own code."""
 _SECONDS = 0.4e-9
 """Roughly what an instruction takes on one lane."""
+_gives_up: ContextVar[bool] = ContextVar("linkwork_gives_up", default=False)
+
+
+@contextmanager
+def giving_up(first: bool = True) -> Iterator[None]:
+    """Traces inside end with ``TooLong`` where they are not worth ending, if this is the ``first`` of two: the next one
+    calls code with loops.
+    """
+    token = _gives_up.set(first)
+    try:
+        yield
+    finally:
+        _gives_up.reset(token)
+
+
+def gives_up() -> bool:
+    """Whether traces end where they are not worth ending."""
+    return _gives_up.get()
 
 
 class TracedTask(Signature):
     """A program, whose arrays are "argument0", ... and "result0", ...
 
     Args:
-        trace: makes the program, sine and the like as one instruction each; it is called when it is first needed.
+        trace: makes the program in the form that is requested, sine and the like as one instruction each; it is called
+            when it is first needed, and once more if what it makes is too long: then for code with loops.
         argument_shapes: of one state.
         shapes: of the results.
         identity: what the program follows from, if code can be found by that without tracing.
@@ -44,6 +67,7 @@ class TracedTask(Signature):
             in all states of a tile, they are folded into the code that runs.
         branches: makes the program for a mechanism with isomorphic branches, with the same instructions for these, all
             of it arithmetic; None where there are none.
+        first: whether it may be traced once more.
     """
 
     def __init__(
@@ -58,17 +82,52 @@ class TracedTask(Signature):
         observed: int = 0,
         often: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
         branches: Callable[[], Program] | None = None,
+        first: bool = True,
     ) -> None:
         self._trace, self._identity, self.often = trace, identity, often
         self.recorded, self.observed, self.interpreted = recorded, observed, 0
-        self.branches = branches
-        if seconds is None:
-            seconds = _SECONDS * max(100, len(self.program.operations))
-        super().__init__(argument_shapes, shapes, seconds, over_time)
+        self.branches, self.first, self._given_up, self._given_seconds = branches, first, False, seconds
+        self.form = requested.get()
+        """The form that is requested of what it calls, or empty: then it may be traced once more."""
+        super().__init__(argument_shapes, shapes, 0.0, over_time)
+        self.seconds = _SECONDS * max(100, len(self.any_program.operations)) if seconds is None else seconds
 
     @cached_property
     def program(self) -> Program:
-        return self._trace()
+        """Raises ``TooLong`` if the trace is not worth ending."""
+        try:
+            if self._given_up:
+                raise TooLong
+            with requesting(self.form), giving_up(gives_up() or not self.form):
+                return self._trace()
+        except TooLong:
+            self._given_up = True
+            raise
+
+    @property
+    def any_program(self) -> Program:
+        """The program, with calls of code with loops if that is requested, or a trace without not worth ending."""
+        if requested.get() == "rolled" and self.first:
+            return self.in_loops.program
+        try:
+            return self.program
+        except TooLong:
+            if not self.first:
+                raise
+            return self.in_loops.program
+
+    @cached_property
+    def in_loops(self) -> TracedTask:
+        """The same with calls of code with loops, whatever the number of bodies."""
+
+        def again() -> Program:
+            with requesting("rolled"), giving_up(not self._given_up):
+                return self._trace()
+
+        return TracedTask(
+            again, self.argument_shapes, self.shapes, None, self._given_seconds, self.over_time, self.recorded,
+            self.observed, self.often, first=False,
+        )  # fmt: skip
 
     @property
     def operations(self) -> set[str]:

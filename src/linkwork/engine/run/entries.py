@@ -19,7 +19,7 @@ from linkwork.engine.emit.python_calls import (
     MOST_ARRAYS,
     MOST_AXES,
     SETTING,
-    array_makers,
+    array_maker,
 )
 from linkwork.engine.run.memory import address
 
@@ -131,9 +131,9 @@ _NEVER = np.zeros(1, dtype=np.int64)
 def setting(forced: int = 0) -> Setting:
     """What builtins are made with that serve while the number at an address is 0, if one is given."""
     objects = {"none": None, "array": np.ndarray, "float": float, "dtype": np.dtype(np.float64)}
-    words, makers = {name: id(value) for name, value in objects.items()}, array_makers()
-    assert makers is not None
-    return SETTING.pack({**words, **makers, "forced": forced or address(_NEVER)}), objects
+    words, create = {name: id(value) for name, value in objects.items()}, array_maker()
+    assert create is not None
+    return SETTING.pack({**words, "create": create, "forced": forced or address(_NEVER)}), objects
 
 
 @cache

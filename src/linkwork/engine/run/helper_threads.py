@@ -1,7 +1,7 @@
 """Threads that help with one call at a time, and spin for about a millisecond before they sleep.
 
-A helper has a mailbox (``emit/mailbox.py``). While it is awake, generated code polls the mailbox without the GIL.
-Nobody waits for a helper, and one that is busy is not asked: a job that it misses is done by others.
+A helper has a mailbox (``emit/mailbox.py``), into which generated code puts jobs. While it is awake, generated code
+polls the mailbox without the GIL. Nobody waits for a helper, and one that is busy is not asked.
 """
 
 from __future__ import annotations
@@ -16,38 +16,12 @@ from typing import Any
 import numpy as np
 
 from linkwork.engine.code import jit, loader
-from linkwork.engine.emit.call_frame import Words
-from linkwork.engine.emit.mailbox import (
-    ACQUIRE,
-    FUNCTION,
-    LOCK,
-    OFFERED,
-    RELEASE,
-    SIZE,
-    YIELD,
-    text,
-)
+from linkwork.engine.emit.mailbox import ACQUIRE, LOCK, RELEASE, SIZE, YIELD, text
 from linkwork.engine.run import threads
-from linkwork.engine.run.memory import address, aligned
+from linkwork.engine.run.memory import address
 
 _lock = threading.RLock()
 _helpers: list[Helper] = []
-
-
-def ask(count: int, function: int, words: Words, work: int, size: int, *kept: object) -> None:
-    """Offer a job to so many helpers: a function that takes the address of words.
-
-    Args:
-        count: how many helpers.
-        function: the address of the function.
-        words: each helper gets a copy.
-        work: which of the words is the address of a helper's own workspace.
-        size: how many numbers that workspace has.
-        kept: what must live while a helper may be at it.
-    """
-    hire(count)
-    for helper in _helpers[:count]:
-        helper.offer(function, words, work, size, kept)
 
 
 def hire(count: int) -> None:
@@ -71,7 +45,6 @@ def hired() -> list[Helper]:
 class Helper(threading.Thread):
     def __init__(self) -> None:
         super().__init__(name="linkwork helper", daemon=True)
-        self._workspace = aligned(0)
         self._kept: tuple[object, ...] = ()
         self._store = np.zeros(SIZE + 8, dtype=np.int64)
         self._mailbox = self._store[-address(self._store) % 64 // 8 :]
@@ -80,32 +53,12 @@ class Helper(threading.Thread):
         self.mailbox = address(self._mailbox)
         code = _code()
         self._serve = code.function("serve")
-        self._claim, self._offer, self._leave = (
-            code.function(name, brief=True) for name in ("claim", "offer", "leave")
-        )
+        self._idle = code.function("idle", brief=True)
         self.start()
 
-    def offer(self, function: int, words: Words, work: int, size: int, kept: tuple[object, ...]) -> None:
-        if not self._claim(self.mailbox):
-            return
-        try:
-            if self._workspace.size < size:
-                self._workspace = aligned(size)
-            own = words.copy()
-            own[work] = address(self._workspace)
-        except BaseException:
-            self._leave(self.mailbox)
-            raise
-        self._kept = (own, *kept)
-        self._mailbox[FUNCTION], self._mailbox[OFFERED] = function, address(own)
-        self._offer(self.mailbox)
-
     def keep(self, *kept: object) -> None:
-        """Keep alive what it may be using until it has another job."""
-        if self._claim(self.mailbox):
-            self._leave(self.mailbox)
-        else:
-            self._kept = (self._kept, kept)
+        """Keep alive what it may be using until it is free."""
+        self._kept = () if self._idle(self.mailbox) else (self._kept, kept)
 
     def run(self) -> None:
         self._serve(self.mailbox)  # for ever, without the GIL
@@ -135,7 +88,7 @@ def yield_function() -> int:
 
 @cache
 def _code() -> jit.Code:
-    names = ("serve", "claim", "offer", "leave")
+    names = ("serve", "idle")
     return loader.load(loader.key_of(jit.host(), names), lambda: text(jit.triple()), jit.host(), names)
 
 

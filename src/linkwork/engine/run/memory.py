@@ -6,7 +6,6 @@ import atexit
 import ctypes
 import sys
 import threading
-from math import prod
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -31,11 +30,6 @@ def aligned(count: int, fill: float | None = None) -> NDArray[np.float64]:
     raw = np.empty(count + 8) if fill is None else np.full(count + 8, fill)
     skip = -address(raw) % 64 // 8
     return raw[skip : skip + count]
-
-
-def empty(shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """numpy.empty for results, aligned to a cache line, so that no vector store crosses one."""
-    return aligned(prod(shape)).reshape(shape)
 
 
 def scratch(name: str, count: int) -> int:

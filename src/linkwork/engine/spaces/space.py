@@ -232,6 +232,41 @@ class Frames(Space):
                 tree.tracer.store(address, number)
 
 
+class Pairs(Frames):
+    """So many numbers of each loop between two frames."""
+
+    def __init__(self, *shape: int) -> None:
+        super().__init__(*shape)
+        self.shape = lambda model, frames: (frames // 2, *shape)
+
+    def owners(self, model: Model, frames: int = 0) -> Iterator[Owner]:
+        return iter(())
+
+    def scatter(self, model: Model, numbers: Sequence[Scalar]) -> Field:
+        field = Field()
+        for start in range(0, len(numbers), self.count):
+            field.put(start // self.count, list(numbers[start : start + self.count]))
+        return field
+
+    def gather(self, model: Model, frames: int, value: Any) -> list[Scalar]:
+        return super().gather(model, frames // 2, value)
+
+    def store(self, tree: Any, array: str, value: Any) -> None:
+        for pair in tree.pairs(1):
+            for number, address in zip(self.numbers(value[pair]), self._addresses(array, pair), strict=True):
+                tree.tracer.store(address, number)
+
+
+class Several(Space):
+    """So many numbers, which algorithms take as a list."""
+
+    def scatter(self, model: Model, numbers: Sequence[Scalar]) -> list[Scalar]:
+        return list(numbers)
+
+    def load(self, tree: Any, array: str) -> Any:
+        return [tree.tracer.load(Address(array, k)) for k in range(self.size(tree, 0))]
+
+
 class StackedTwists(Frames):
     """Six numbers of each frame along one axis."""
 

@@ -17,7 +17,7 @@ from linkwork.algorithms import Algorithm
 from linkwork.engine.ir.address import Address, Terms
 from linkwork.engine.ir.lists import find_lists
 from linkwork.engine.ir.program import Block, Loop, Program
-from linkwork.engine.spaces import SPACES
+from linkwork.engine.spaces import OFFSETS, SPACES
 from linkwork.engine.trace.rolled_fields import Field, InResult, PathField, Stored, put_in_results
 from linkwork.engine.trace.rolled_loops import LoopWalks
 from linkwork.engine.trace.rolled_paths import PathWalks
@@ -61,6 +61,8 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         """Whether what has only been stored as one constant so far is assumed to be that constant."""
         self.rotor_values: Any = None
         """The field of rotor inertias, if they are an argument."""
+        self.offsets: Any = None
+        """The field of the frames' offsets, if they are an argument."""
         self.world = Node(self, None, None)
         self.world.kind = -1
         self.doubtful = any(kind.doubtful for kind in kinds)
@@ -260,29 +262,34 @@ def roll(
     expand: bool = True,
     form: Callable[..., RolledTree] = RolledTree,
     rotors: bool = False,
+    offsets: bool = False,
 ) -> Program:
-    """The rolled program, its fields not laid out; traced until what was assumed constant in fields proves to be."""
+    """The rolled program, its fields not laid out; traced until what was assumed constant in fields proves to be. The
+    last arguments are rotor inertias and offsets of frames, if it takes these.
+    """
     known: Known | None = None
     while True:
         tree = form(Tracer(expand), kinds, width, known)
         try:
-            program = _roll_once(algorithm, tree, absent, rotors)
+            program = _roll_once(algorithm, tree, absent, rotors, offsets)
         except ZeroDivisionError:  # by what is no constant: a later iteration of a loop changes it
             if known is not None:
                 raise
             tree = form(Tracer(expand), kinds, width, known)
             tree.assumes = False
-            program = _roll_once(algorithm, tree, absent, rotors)
+            program = _roll_once(algorithm, tree, absent, rotors, offsets)
         known = tree.known = Known({field.name: field.values for field in tree.fields}, frozenset(tree.scattered))
         if all(field.settled for field in tree.fields):  # another trace would be the same
             find_lists(program, {field.name: size for field in tree.fields if (size := field.item_size)})
             return put_in_results(program, tree.results)
 
 
-def _roll_once(algorithm: Algorithm, tree: RolledTree, absent: Sequence[str], rotors: bool) -> Program:
+def _roll_once(algorithm: Algorithm, tree: RolledTree, absent: Sequence[str], rotors: bool, offsets: bool) -> Program:
     present = [name for name, _ in algorithm.arguments if name not in absent]
     if rotors:
         tree.rotor_values = SPACES["velocity"].load(tree, f"argument{len(present)}")
+    if offsets:
+        tree.offsets = OFFSETS.load(tree, f"argument{len(present) + rotors}")
     arguments: list[Any] = [
         tree.unloaded() if name in absent else SPACES[space].load(tree, f"argument{present.index(name)}")
         for name, space in algorithm.arguments

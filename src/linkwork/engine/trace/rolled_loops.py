@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from linkwork.engine.ir.address import Address
-from linkwork.engine.trace.tables import CROSSINGS, JOININGS, LOOP_ENDS, PAIRS, Section
+from linkwork.engine.trace.tables import CROSSINGS, ENDS, JOININGS, LOOP_ENDS, PAIRS, Section
 from linkwork.engine.trace.tracer import Tracer
+from linkwork.model.loop_walks import Pair
 
 _AT_LOOPS = -2
 """The kind of things that belong to no body."""
@@ -61,6 +63,12 @@ class LoopWalks:
     node: Callable[[int, int | None], Any]
     frame: Callable[[int], Any]
     integer: Callable[[Section, str, int], int]
+
+    def pairs(self, conditions: int) -> Iterator[Pair]:
+        kind = partial(ENDS.address, "condition")
+        for counter, condition in self._loop("up", 0, "last_pair", range(conditions), kind):
+            one, other = (self.frame(self.integer(ENDS, end, counter)) for end in ("one", "other"))
+            yield Pair(counter, condition, one, other)
 
     def loops(self) -> Iterator[Numbered]:
         return self._numbered("last_loop")

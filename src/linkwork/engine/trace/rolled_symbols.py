@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from linkwork.engine.ir.address import ONE, Address, Terms
+from linkwork.engine.spaces import shifted
 from linkwork.engine.trace.tables import BODIES, FRAMES, INERTIA, JUNCTIONS, PLACEMENT, Kind, Section
 from linkwork.joints import Joint
 from linkwork.spatial import Inertia, Transform
@@ -130,7 +131,8 @@ class FrameNode(_Symbol):
         assert self.index is not None
         terms: Terms = ((ONE, "frame_data"), (self.index, PLACEMENT))
         load = self.tree.tracer.load
-        return Transform.identity().of([load(Address("data", k, terms)) for k in range(PLACEMENT)])
+        fixed = Transform.identity().of([load(Address("data", k, terms)) for k in range(PLACEMENT)])
+        return fixed if self.tree.offsets is None else shifted(fixed, self.tree.offsets[self])
 
 
 class Junction(_Symbol):

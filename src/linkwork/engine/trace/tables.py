@@ -20,7 +20,7 @@ from linkwork.engine.ir.lists import MOST_LANES
 from linkwork.joints import Joint
 from linkwork.model.doubtful import doubtful_joints
 from linkwork.model.junctions import common_ancestor, junctions_of
-from linkwork.model.loop_walks import groups_of
+from linkwork.model.loop_walks import groups_of, pairs_of
 from linkwork.model.loops import Attached, Closed, Crossing, Loops, loops_of
 from linkwork.model.model import Frame, Model
 from linkwork.model.paths import paths_of
@@ -79,6 +79,8 @@ CROSSINGS = Section(("loop", "strand", "onward", "stop", "pairs", "place", "next
 """Loops that are open at a step, from row 1 on. ``pairs`` is where its row of ``PAIRS`` begins, ``place`` a column."""
 PAIRS = Section(("coupling",), "pair_ints")
 """The coupling of two loops of a step, for each step a square."""
+ENDS = Section(("condition", "one", "other"), "end_ints")
+"""A row for each loop between two ends: its kind of condition, and its frames."""
 FAMILIES = Section(("newest", "older"), "family_ints")
 """A row for each body, the world's first: its last child, and the child of its parent before it; 0 where there is none.
 """
@@ -93,10 +95,10 @@ run one more than bodies have; and the first body of what comes before it in dep
 """
 TOLD = (
     *(FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, FAMILIES, DEPTH_FIRST, RUNS),
-    *(PATHS, STATIONS, POINTS, PLACES, JOININGS, LOOP_ENDS, CROSSINGS, PAIRS),
+    *(PATHS, STATIONS, POINTS, PLACES, JOININGS, LOOP_ENDS, CROSSINGS, PAIRS, ENDS),
 )
 """The sections whose starts rolled code gets."""
-LASTS = ("frame", "junction", "path", "station", "loop", "strand", "coupling")
+LASTS = ("frame", "junction", "path", "station", "loop", "strand", "coupling", "pair")
 """What rolled code gets the last number of, besides bodies."""
 
 
@@ -302,7 +304,7 @@ def tables_of(
         walks = _walks(parents, points, bodies)
     order = depth_first(parents)
     looped = loops_of(parents, groups_of(frames) if loops else ())
-    steps = _Steps(looped)
+    steps, ends = _Steps(looped), pairs_of(frames) if loops else []
     sections: list[tuple[Section, Sequence[Any] | NDArray[np.int64]]] = [
         (BODIES, bodies),
         (FRAMES, points),
@@ -317,12 +319,13 @@ def tables_of(
         (LOOP_ENDS, steps.ends),
         (CROSSINGS, steps.crossings),
         (PAIRS, steps.pairs),
+        (ENDS, ends),
     ]
     ints, begins = packed(sections)
     placements = [x for frame in frames for x in frame.placement.numbers()]
     counts = (
         *(len(frames), len(junctions), len(walks[PATHS]), len(walks[STATIONS])),
-        *(looped.loops, looped.strands + 1, len(steps.couplings)),
+        *(looped.loops, looped.strands + 1, len(steps.couplings), len(ends)),
     )
     lasts = {f"last_{row}": count - 1 for row, count in zip(LASTS, counts, strict=True)}
     sizes = {**begins, "frame_data": data.size, **lasts}

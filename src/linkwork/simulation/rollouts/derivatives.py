@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from linkwork.algorithms import STEP_PARTS, linearising
 from linkwork.compiled.compiled_function import CompiledFunction
-from linkwork.compiled.tracing import Shape, trace
+from linkwork.compiled.compiling import compiled
+from linkwork.compiled.tracing import Shape
 from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.constrained import constrained_dynamics
@@ -71,12 +72,11 @@ def _kernel(
     if key not in memo:
         whole = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **shapes, **direction}
         try:
-            found, structure, results = trace("linearise", text, whole)
+            memo[key] = compiled(name, text, whole)
         except TracingError as error:
             if isinstance(error.__cause__, ZeroDivisionError):  # in every state
                 _say_why(job, 0)
             raise
-        memo[key] = CompiledFunction(name, whole, lambda: found, structure, results)
     kernel: CompiledFunction = memo[key]
     return kernel
 

@@ -12,9 +12,13 @@ import numpy as np
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.constrained import constrained_dynamics
 from linkwork.errors import LinkworkError, LinkworkWarning, SingularError
+from linkwork.late import LateFunction
+from linkwork.model.constraints import Constraint
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.unsolved import unsolved
+
+may_be_active = LateFunction("linkwork.simulation.event_record:may_be_active")
 
 _FINER = 1000
 """The number of records into which an interval is divided."""
@@ -31,7 +35,7 @@ def cut_off(into: Sequence[Array]) -> list[tuple[int, int]]:
         found.append((int(trajectory), record))
         for array in into[:2]:
             array[trajectory, record:] = np.nan
-        into[2][trajectory] = np.nan
+        into[-1][trajectory] = np.nan
     return found
 
 
@@ -40,14 +44,15 @@ def explained(job: Job, into: Sequence[Array], trajectory: int, record: int) -> 
     again, with ever finer records.
     """
     one, done, every = job.some(trajectory, 1), (record - 1) * job.every, job.every
-    q, v = (array[trajectory, record - 1] for array in into[:2])
+    state = [array[trajectory : trajectory + 1, record - 1] for array in into[:-1]]
     while every > 1:
-        again = one.later(done, q[None], v[None], min(every, job.steps - done), max(1, every // _FINER))
+        again = one.later(done, state, min(every, job.steps - done), max(1, every // _FINER))
         finer = again.buffers()
         again.run(finer, 1)
         ((_, bad),) = cut_off(finer)
-        q, v = (array[0, bad - 1] for array in finer[:2])
+        state = [array[:, bad - 1] for array in finer[:-1]]
         done, every = done + (bad - 1) * again.every, again.every
+    v = state[1][0]
     fastest = int(abs(v).argmax())
     if abs(v[fastest]) > BLOWN_UP:
         joint = joint_of(job.model, fastest)
@@ -56,7 +61,7 @@ def explained(job: Job, into: Sequence[Array], trajectory: int, record: int) -> 
             f"smaller gains, or damping"
         )
         return done + 1, joint, reason
-    last = one.later(done, q[None], v[None], 1, 1)
+    last = one.later(done, state, 1, 1)
     reason = reason_of(last)
     return done + 1, next((name for name in job.model.joint_names if f"joint {name!r}" in reason), None), reason
 
@@ -78,17 +83,37 @@ def reason_of(job: Job) -> str:
             step.law(job.before * job.parts["dt"][0, 0, 0], q, v, *rows)
         except SingularError as error:
             return f"the law in torque has no finite result: {error}"
-    if step.constraints:
-        zero = np.zeros_like(v)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", LinkworkWarning)
-                constrained_dynamics(job.model, q, v, zero, step.constraints, None, step.stabilisation, step.proximal)
-        except LinkworkError as error:
-            return str(error)
-        if step.proximal:
-            return (
-                f"the proximal iteration of the constraints does not end, since some are nearly redundant; pass a "
-                f"smaller proximal than {step.proximal:g}, or leave out what is redundant"
-            )
+    reason = next(filter(None, (_of_constraints(job, several) for several in _constraints(job))), None)
+    if reason is not None:
+        return reason
     return str(job.diagnosis()).removeprefix("articulated_body: ")
+
+
+def _constraints(job: Job) -> list[tuple[Constraint, ...]]:
+    """The constraints of the first step; or, as any event may happen in it, the sets of them that may be active."""
+    step = job.step
+    if step.events is None:
+        return [step.constraints]
+    numbers = job.events_at_start
+    sets: list[tuple[Constraint, ...]] = may_be_active(step.events, numbers[0])
+    return sets
+
+
+def _of_constraints(job: Job, constraints: tuple[Constraint, ...]) -> str | None:
+    """Why these have no finite forces; None if they have."""
+    step, (q,), (v,) = job.step, job.q, job.v
+    if not constraints:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LinkworkWarning)
+            zero = np.zeros_like(v)
+            constrained_dynamics(job.model, q, v, zero, constraints, None, step.stabilisation, step.proximal)
+    except LinkworkError as error:
+        return str(error)
+    if step.proximal:
+        return (
+            f"the proximal iteration of the constraints does not end, since some are nearly redundant; pass a "
+            f"smaller proximal than {step.proximal:g}, or leave out what is redundant"
+        )
+    return None

@@ -17,6 +17,7 @@ from linkwork.algorithms import ALGORITHMS, STEP_PARTS
 from linkwork.arguments import Array, finite_array, integer
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.compiled_function import CompiledFunction
+from linkwork.compiled.compiling import compiled
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.code import fingerprint
 from linkwork.engine.run.threads import get_threads
@@ -147,7 +148,7 @@ def _backward_in_time(job: Job, checkpoints: int | None) -> Iterator[tuple[int, 
 
 def _states(job: Job, first: int, q: Array, v: Array, steps: int, every: int) -> list[Array]:
     """Recorded q and v of some steps, computed again."""
-    part = job.later(first, np.ascontiguousarray(q), np.ascontiguousarray(v), steps, min(every, max(1, steps)))
+    part = job.later(first, [np.ascontiguousarray(each) for each in (q, v)], steps, min(every, max(1, steps)))
     into = part.buffers()
     part.run(into, get_threads())
     return list(into[:2])
@@ -184,13 +185,13 @@ def _backward(job: Job) -> CompiledFunction:
 
 def _made_backward(model: Model, step: Step, shapes: Mapping[str, Shape]) -> CompiledFunction:
     arguments = {**state_of(step), **shapes}
-    program, _, _ = trace("step", step.advance, arguments)
 
     def in_tangent_space(q: list[Any], gradient: list[Any]) -> Any:
         _, ((_, found),) = pulled(integrate_of(model), [q, [0.0] * model.nv], [[gradient]])
         return _shaped(found, (model.nv,))
 
     def text(w_q: Any, w_v: Any, w_cost: Any, **given: Any) -> Any:
+        program, _, _ = trace("step", step.advance, arguments)
         own = [flat(given[name]) for name in arguments]
         after, end = replay(program, own)[:2]
         _, ((_, by_numbers),) = pulled(difference_of(model), [after, after], [[flat(w_q)]])
@@ -204,8 +205,7 @@ def _made_backward(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Com
         return (in_tangent_space(own[0], gradient[0]), by_v, *rest.values())
 
     whole = {**arguments, "w_q": (model.nv,), "w_v": (model.nv,), "w_cost": ()}
-    found, structure, results = trace("a step backward", text, whole)
-    return CompiledFunction(f"a step of {model.name!r} backward", whole, lambda: found, structure, results)
+    return compiled(f"a step of {model.name!r} backward", text, whole)
 
 
 def _shaped(values: list[Any], shape: Shape) -> Any:

@@ -52,7 +52,7 @@ class HostLoop:
             now = (self.tau + more)[:, None, :]
             driven = replace(job, parts={**job.parts, "tau": now})
             self.kept[:, -(-first // job.every) :] = now
-            said, q, v = fine, state[0].copy(), state[1].copy()
+            said, before = fine, [array.copy() for array in state]
             status |= driven.go(state, into, first, steps, threads)
             if status & 1:
                 return status
@@ -63,7 +63,7 @@ class HostLoop:
                 ends.append((new, -(-(first + 1) // job.every)))
                 at = int(np.argmax(new))
                 if self._loss is None or at < self._loss[0]:
-                    self._loss = at, first, driven.later(first, q, v, steps, 1).some(at, 1), bool(said[at])
+                    self._loss = at, first, driven.later(first, before, steps, 1).some(at, 1), bool(said[at])
                 self.lost |= new
             if self.lost.any():
                 state[0][self.lost], state[1][self.lost] = job.q[self.lost], job.v[self.lost]

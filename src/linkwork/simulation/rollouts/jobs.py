@@ -20,9 +20,10 @@ from linkwork.errors import SingularError, TracingError
 from linkwork.late import LateFunction
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import allocated
-from linkwork.simulation.rollouts.steps import RECORDED, step_plan
+from linkwork.simulation.rollouts.steps import recorded, step_plan
 from linkwork.simulation.step import Step
 
+events_at_start = LateFunction("linkwork.simulation.event_steps:start")
 diagnose = LateFunction("linkwork.dynamics.diagnosis:diagnose")
 
 
@@ -37,8 +38,8 @@ class Job:
         engine: the form in which it runs.
         shapes: of the parameters of a law and a cost, for one step.
         before: the number of steps already done.
-        known: the plan of the last step, if there is one, with the arguments, the step and the form that it is for;
-            jobs made from each other share it, in this process.
+        happened: what the time loop carries of events, if steps are already done (n, numbers).
+        observed: whether accelerations and forces are recorded, too.
     """
 
     step: Step
@@ -50,11 +51,8 @@ class Job:
     engine: str
     shapes: dict[str, Shape] = field(default_factory=dict)
     before: int = 0
+    happened: Array | None = None
     observed: bool = False
-    known: list[tuple[list[str], Step, str, Plan]] = field(default_factory=list, compare=False, repr=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "known": []}
 
     def __len__(self) -> int:
         return len(self.q)
@@ -66,14 +64,18 @@ class Job:
     def some(self, first: int, count: int) -> Job:
         """Some of the trajectories."""
         few = slice(first, first + count)
+        happened = None if self.happened is None else self.happened[few]
         parts = {name: array if len(array) == 1 else array[few] for name, array in self.parts.items()}
-        return replace(self, q=self.q[few], v=self.v[few], parts=parts)
+        return replace(self, q=self.q[few], v=self.v[few], parts=parts, happened=happened)
 
-    def later(self, step: int, q: Array, v: Array, steps: int, every: int) -> Job:
-        """``steps`` steps from a later step on."""
+    def later(self, step: int, state: Sequence[Array], steps: int, every: int) -> Job:
+        """``steps`` steps from a later step on, where the time loop has this state."""
         span = slice(step, step + steps)
         parts = {name: array if array.shape[1] == 1 else array[:, span] for name, array in self.parts.items()}
-        return replace(self, q=q, v=v, parts=parts, steps=steps, every=every, before=self.before + step)
+        of = self.step
+        happened = None if of.events is None else state[2][:, of.events_from : of.events_to]
+        now = replace(self, q=state[0], v=state[1], parts=parts, happened=happened)
+        return replace(now, steps=steps, every=every, before=self.before + step)
 
     def apart_from(self, into: Sequence[Array]) -> Job:
         """The same job, with copies of the arrays that share memory with ``into``."""
@@ -85,35 +87,38 @@ class Job:
         return replace(self, q=apart(self.q), v=apart(self.v), parts=parts)
 
     def buffers(self) -> list[Array]:
-        """Arrays for the records of q and v, and for the cost of each trajectory."""
+        """Arrays for the records of q and v, of the sums if there are events, and for the cost of each trajectory."""
         count = records(self.steps, self.every)
-        shapes = [(len(self), count, size) for size in (self.model.nq, self.model.nv)]
+        widths = (self.model.nq, self.model.nv, self.step.size_of_sums)[: recorded(self.step)]
+        shapes = [(len(self), count, size) for size in widths]
         what = f"{count:,} records of {len(self):,} trajectories"
         return [*allocated(what, shapes, self.every), np.zeros(len(self))]
 
     def run(self, into: Sequence[Array], threads: int) -> int:
         """Run the time loop here; returns its status: 1 if an argument is non-finite, plus 2 if a record is, or 0."""
         state = self.begin(into)
-        into[RECORDED][...] = 0.0  # the cost
+        into[-1][...] = 0.0  # the cost
         if not (self.steps and len(self)):
             return 0
         return self.go(state, into, 0, self.steps, threads)
 
     def begin(self, into: Sequence[Array]) -> list[Array]:
         """The arrays of the state, which the time loop updates. The initial state is recorded."""
-        state = [np.array(array, order="C") for array in (self.q, self.v)]
-        for array, start in zip(into, state, strict=False):
-            array[:, 0] = start
-        sums = np.zeros((len(self), self.step.size_of_sums))
+        step, sums = self.step, np.zeros((len(self), self.step.size_of_sums))
         sums[:, 0] = self.before
-        return [*state, sums]
+        if step.events is not None:
+            sums[:, step.events_from : step.events_to] = self.events_at_start
+        state = [*(np.array(array, order="C") for array in (self.q, self.v)), sums]
+        for array, start, _ in zip(into, state, range(recorded(step)), strict=False):
+            array[:, 0] = start
+        return state
 
     def go(self, state: Sequence[Array], into: Sequence[Array], first: int, steps: int, threads: int) -> int:
         """Advance the state by ``steps`` steps, from step ``first`` on; returns the status of the time loop."""
         inputs = [part if part.shape[1] == 1 else part[:, first : first + steps] for part in self.inputs]
         try:
             status = run_over_time(
-                self.step_plan, state, inputs, into[:RECORDED], steps, self.every, threads, first, self.steps
+                self.step_plan, state, inputs, into[:-1], steps, self.every, threads, first, self.steps
             )
         except (ZeroDivisionError, OverflowError, TracingError) as error:
             if isinstance(error, TracingError) and not isinstance(error.__cause__, ArithmeticError):
@@ -121,8 +126,17 @@ class Job:
             # due to a constant of the model: every trajectory fails
             raise self.diagnosis() from None
         if self.step.cost is not None:
-            into[RECORDED][...] = state[RECORDED][:, 1]
+            into[-1][...] = state[-1][:, 1]
         return status
+
+    @property
+    def events_at_start(self) -> Array:
+        """What the time loop carries of events, before the first step."""
+        if self.happened is not None:
+            return self.happened
+        own = {name: array[:, 0].reshape(-1, *self.all_shapes[name]) for name, array in self.parts.items()}
+        found: Array = events_at_start(self.step, self.q, self.v, self.before * float(own["dt"][0]), own)
+        return found
 
     def diagnosis(self) -> SingularError:
         """Why the mechanism has no accelerations in the initial state of the first trajectory."""
@@ -146,13 +160,10 @@ class Job:
     def step_plan(self) -> Plan:
         """The plan of the step over time."""
         engine = current_form() if self.engine == "auto" else self.engine  # a worker may not support machine code
-        names = self._names
-        for arguments, step, form, plan in self.known:
-            if step is self.step and form == engine and arguments == names:
-                return plan
-        plan = step_plan(self.step, self.all_shapes, engine, self.observed)
-        self.known[:] = [(names, self.step, engine, plan)]
-        return plan
+        plans, key = self.step.plans, (engine, self.observed, *self._names)
+        if key not in plans:
+            plans[key] = step_plan(self.step, self.all_shapes, engine, self.observed)
+        return plans[key]
 
     @property
     def all_shapes(self) -> dict[str, Shape]:

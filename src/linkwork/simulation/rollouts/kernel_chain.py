@@ -35,6 +35,7 @@ from linkwork.model.rotors import with_rotors
 from linkwork.simulation.rollouts.gradients import flat
 from linkwork.simulation.rollouts.tangent_steps import moved_by_step
 from linkwork.simulation.step import Step
+from linkwork.simulation.step_arguments import DEFAULT
 from linkwork.spatial.small_matrices import transposed
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 def is_a_chain(step: Step) -> bool:
     """Whether such a chain linearises a step of a robot with more joints than one kernel is for."""
     if step.law is not None or step.joints or step.contacts is not None or step.varied or step.proximal or step.several:
+        return False
+    if step.method != DEFAULT:
         return False
     return bool(step.constraints) and is_chained(held_by(step.model, step.constraints))
 

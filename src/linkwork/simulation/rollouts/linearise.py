@@ -93,7 +93,6 @@ def linearise(
         >>> A.shape, B.shape
         ((2, 2), (2, 1))
     """
-    given = locals()  # all arguments by name
     check_model(model)
     length = dt if type(dt) is float and 0.0 < dt < inf else seconds("dt", dt)
     known = None
@@ -107,7 +106,7 @@ def linearise(
     if answer is not None:
         return Linearised._make(answer)
     check_not_traced("lw.linearise", q, v, tau)
-    return _computed(model, given, length, known)
+    return _computed(model, locals(), length, known)  # all arguments by name
 
 
 def _computed(model: Model, given: Mapping[str, Any], dt: float, known: Known | None) -> Linearised:

@@ -13,9 +13,10 @@ from linkwork.dynamics.arguments import Array
 from linkwork.errors import ArgumentError, shown
 from linkwork.late import LateFunction
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.steps import observations_of, step_plan
+from linkwork.simulation.rollouts.steps import answer_plan, observations_of, step_plan
 
 if TYPE_CHECKING:
+    from linkwork.simulation.event_record import EventRecord
     from linkwork.simulation.rollouts.gradients import Gradients
     from linkwork.simulation.trajectory import Trajectory
 
@@ -38,11 +39,14 @@ class Rollout(_States):
         q: configurations (..., K, nq).
         v: velocities (..., K, nv), rad/s or m/s.
         cost: cost of each trajectory (...,), the sum over its steps; None without a cost function.
+        events: what has happened up to each record, an ``EventRecord``; None without events.
     """
 
     cost: Array | None = None
+    events: EventRecord | None = None
     _job: Job | None = None
     _tau: Array | None = None
+    _sums: Array | None = None
     _differentiable: Job | None = None
     """The job with its law and its cost; None if a policy computed the driving forces."""
 
@@ -95,8 +99,10 @@ class Rollout(_States):
             raise ArgumentError("record=0 kept no states, so that there is no trajectory")
         flat = int(np.ravel_multi_index([int(i) % n for i, n in zip(which, batch, strict=True)], batch)) if batch else 0
         q, v = self.q[which].copy(), self.v[which].copy()
-        a, tau, wrenches = _answers(self._job, flat, q, v, None if self._tau is None else self._tau[flat])
-        found: Trajectory = made_trajectory(self._job.model, self.t.copy(), q, v, a, tau, wrenches)
+        sums = None if self._sums is None else self._sums[flat]
+        a, tau, wrenches = _answers(self._job, flat, q, v, sums, None if self._tau is None else self._tau[flat])
+        happened = () if self.events is None else self.events.happened(which, self.t)
+        found: Trajectory = made_trajectory(self._job.model, self.t.copy(), q, v, a, tau, wrenches, False, happened)
         return found
 
     def pullback(
@@ -137,6 +143,8 @@ class Rollout(_States):
             (1, 100, 1)
         """
         job = self._differentiable
+        if job is None and self.events is not None:
+            raise ArgumentError("a rollout with events has no gradients: its velocities jump where they happen")
         if job is None:
             raise ArgumentError("a result of lw.rollout without a policy has gradients; this one has none")
         if cost is not None and job.step.cost is None:
@@ -155,7 +163,9 @@ class Rollout(_States):
         return replace(found, q=found.q.reshape((*batch, nv)), v=found.v.reshape((*batch, nv)))
 
 
-def _answers(job: Job, trajectory: int, q: Array, v: Array, held: Array | None) -> tuple[Array, Array, Array]:
+def _answers(
+    job: Job, trajectory: int, q: Array, v: Array, recorded: Array | None, held: Array | None
+) -> tuple[Array, Array, Array]:
     """Accelerations, driving forces and constraint wrenches in recorded states of a trajectory."""
     states = len(q)
     if held is not None:
@@ -169,8 +179,10 @@ def _answers(job: Job, trajectory: int, q: Array, v: Array, held: Array | None) 
         rows["tau"] = held
     sums = np.zeros((states, job.step.size_of_sums))
     sums[:, 0] = steps
+    if recorded is not None:
+        sums[:, 2:] = recorded[:, 2:]
     shapes = job.all_shapes
-    plan = step_plan(job.step, shapes, "interpreted", True)
+    plan = step_plan(job.step, shapes, "interpreted", True) if recorded is None else answer_plan(job.step, shapes)
     found, _ = plan.run([q, v, sums, *(rows[name] for name in shapes)], states)
     a, tau, wrenches = found[-len(observations_of(job.step)) :]
     return a, tau, wrenches.reshape(states, -1, 6)

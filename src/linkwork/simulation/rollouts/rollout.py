@@ -23,16 +23,18 @@ from linkwork.model.model import Model
 from linkwork.simulation.arguments import check_not_traced, warn_of_range, warn_of_speed
 from linkwork.simulation.laws import Parameters
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.request import repeated_request
+from linkwork.simulation.rollouts.request import request_of
 from linkwork.simulation.rollouts.result import Rollout
 
 if TYPE_CHECKING:
+    from linkwork.simulation.events import Event
     from linkwork.simulation.rollouts.host_loop import HostLoop, Policy
 
 # what most rollouts do not need
 host_loop = LateFunction("linkwork.simulation.rollouts.host_loop:HostLoop")
 check_within_limits = LateFunction("linkwork.simulation.coupled:check_within_limits")
 cut_off = LateFunction("linkwork.simulation.rollouts.divergence:cut_off")
+event_record = LateFunction("linkwork.simulation.event_record:event_record")
 explained = LateFunction("linkwork.simulation.rollouts.divergence:explained")
 spread = LateFunction("linkwork.simulation.rollouts.executors:spread")
 warn_of_depth = LateFunction("linkwork.simulation.penetrations:warn_of_depth")
@@ -70,6 +72,8 @@ def rollout(
     joint_limits: bool = False,
     contacts: Sequence[Contact] | None = None,
     integrator: str = "semi_implicit_euler",
+    method: str = "articulated_body",
+    events: Sequence[Event] | Event | None = None,
     inertias: ArrayLike | None = None,
     armature: ArrayLike | None = None,
     placements: ArrayLike | None = None,
@@ -138,6 +142,9 @@ def rollout(
             and the linear velocity of a free joint integrated in world axes. The contact solver is warm-started from
             the previous step, so that a trajectory continued from a record is the same to rounding.
         integrator: "semi_implicit_euler" or "runge_kutta_4", as in ``lw.simulate``.
+        method: of the accelerations, as in ``lw.simulate``: "virtual_work" for mechanisms of many loops.
+        events: ``lw.Event`` objects: constraints that attach or detach at a time, where a function of the state changes
+            its sign, or under too large a force; each trajectory has its own times. Beside contacts there are none.
         inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, a set for
             each trajectory. They are data: a million mechanisms of up to 50 bodies share the same code. Likewise the
             next two; ``damping`` and ``friction`` may differ in any case.
@@ -155,8 +162,8 @@ def rollout(
     step is not too long; otherwise the interpreter runs it, with a warning.
 
     Returns:
-        A ``Rollout``: t (K,), q (..., K, nq), v (..., K, nv), ``cost`` (...,) if there is one, and ``trajectory(i)``,
-        one trajectory with its accelerations and forces.
+        A ``Rollout``: t (K,), q (..., K, nq), v (..., K, nv), ``cost`` (...,) if there is one, ``events``, and
+        ``trajectory(i)``, one trajectory with its accelerations and forces.
 
     Raises:
         SimulationError: if a trajectory becomes non-finite; it names the trajectory, the time and a joint, and its
@@ -198,7 +205,7 @@ def rollout(
     size = None if chunk is None else integer("chunk", chunk, 1)
     held = integer("hold", hold, 1)
     _check_policy(policy, held, torque, executor)
-    request = repeated_request(model, given, length, steps, every, policy is not None)
+    request = request_of(model, given, length, steps, every, policy is not None)
     job, batch, keeps = request.job, request.batch, every > 0
     _check_start(job)
     reused = None if out is None else _reused(job, batch, out, keeps)
@@ -211,7 +218,7 @@ def rollout(
     if status & 1:
         request.check_finite()
     result = _result(job, into, batch, length, keeps, out)
-    result._differentiable = job if policy is None else None
+    result._differentiable = job if policy is None and job.step.events is None else None
     if loop is not None:
         result._tau = loop.kept
     if status & 2:
@@ -277,7 +284,7 @@ def _result(
     """The records in their shapes, in the memory of ``out`` if it is given."""
     t = np.minimum(np.arange(into[0].shape[1]) * job.every, job.steps) * dt
     kept = slice(None) if keeps else slice(0, 0)
-    costs = into[2].reshape(batch) if job.step.cost is not None else None
+    costs = into[-1].reshape(batch) if job.step.cost is not None else None
     if out is None:
         q, v = (array.reshape((*batch, *array.shape[1:]))[..., kept, :] for array in into[:2])
         result = Rollout(t[kept], q, v, costs)
@@ -289,7 +296,10 @@ def _result(
                 out.cost[...] = costs
             else:
                 out.cost = costs
-    result._job, result._tau = job, None
+    result._job, result._tau, result._sums, result.events = job, None, None, None
+    if job.step.events is not None:
+        result._sums = into[2][:, kept]
+        result.events = event_record(job.step, result._sums, batch)
     return result
 
 
@@ -305,7 +315,8 @@ def _reused(job: Job, batch: tuple[int, ...], out: Rollout, keeps: bool) -> list
         raise ArgumentError(
             f"out must be an lw.Rollout of contiguous float64 arrays of the shapes {shapes}, as an earlier call gave it"
         )
-    return [*(array.reshape((len(job), *array.shape[-2:])) for array in (out.q, out.v)), np.zeros(len(job))]
+    own = [array.reshape((len(job), *array.shape[-2:])) for array in (out.q, out.v)]
+    return [*own, *job.buffers()[2:]]
 
 
 def _error(
@@ -318,7 +329,7 @@ def _error(
 ) -> SimulationError:
     """The error for the first trajectory that became non-finite."""
     if not lost:
-        first = int(np.argmin(np.isfinite(into[2])))
+        first = int(np.argmin(np.isfinite(into[-1])))
         index = ", ".join(map(str, np.unravel_index(first, batch)))
         message = f"the cost of trajectory [{index}] is not finite; diverged='nan' returns it all"
         return SimulationError(message, job.steps * float(job.parts["dt"][0, 0, 0]), None, result)

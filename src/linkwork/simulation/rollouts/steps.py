@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
@@ -12,10 +13,8 @@ from linkwork.engine.trace.isomorphic import branches_of
 from linkwork.late import LateFunction
 from linkwork.simulation.step import Step
 
+answered = LateFunction("linkwork.simulation.event_steps:answered")
 often = LateFunction("linkwork.dynamics.varied:often")
-
-RECORDED = 2
-"""The number of arrays of the state that are recorded: q and v."""
 
 
 def state_of(step: Step) -> dict[str, Shape]:
@@ -23,9 +22,24 @@ def state_of(step: Step) -> dict[str, Shape]:
     return {"q": (step.model.nq,), "v": (step.model.nv,), "sums": (step.size_of_sums,)}
 
 
+def recorded(step: Step) -> int:
+    """The number of arrays of the state that are recorded: q and v, and with events the sums."""
+    return 2 if step.events is None else 3
+
+
 def observations_of(step: Step) -> list[Shape]:
     """The shapes of accelerations, driving forces and wrenches, which ``Step.observed`` adds to the state."""
     return [(step.model.nv,), (step.model.nv,), (step.wrenches, 6)]
+
+
+def answer_plan(step: Step, shapes: Mapping[str, Shape]) -> Plan:
+    """The plan, by the interpreter, for the observations of a step with events alone."""
+    arguments = {**state_of(step), **shapes}
+    text = partial(answered, step)
+    task = TracedTask(
+        lambda: trace("answers", text, arguments)[0], list(arguments.values()), observations_of(step)
+    )  # fmt: skip
+    return plan_for_trace(task, "", "interpreted")
 
 
 def step_plan(step: Step, shapes: Mapping[str, Shape], form: str, observed: bool) -> Plan:
@@ -46,7 +60,7 @@ def step_plan(step: Step, shapes: Mapping[str, Shape], form: str, observed: bool
     usual = {arrays[name]: numbers for name, numbers in (often(model, arguments) if step.varied else {}).items()}
     identity = None if step.has_loops else key  # what is called is known from the trace alone
     task = TracedTask(
-        program, list(arguments.values()), [*results, *more], identity, None, True, RECORDED, len(more), usual,
+        program, list(arguments.values()), [*results, *more], identity, None, True, recorded(step), len(more), usual,
         branches_of(model, program),
     )  # fmt: skip
     plan = plan_for_trace(task, "" if observed else f"the step of this rollout of {model.name!r}", form)

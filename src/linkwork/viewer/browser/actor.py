@@ -48,7 +48,7 @@ class Actor:
             )
             for kind, colour in FORCES.items()
         }  # fmt: skip
-        self._named: dict[int, Any] = {}
+        self._labels: dict[int, Any] = {}
         self._opacity: float | None = None
         self._ellipsoid: Any = None
         self.point: str | None = None
@@ -99,9 +99,9 @@ class Actor:
 
     def name(self, body: int) -> None:
         """Show a body's name, or hide it."""
-        label = self._named.pop(body, None)
+        label = self._labels.pop(body, None)
         if label is None:
-            self._named[body] = self.scene.add_label(f"{self.root}/{body}/name", self.looks.names[body])
+            self._labels[body] = self.scene.add_label(f"{self.root}/{body}/name", self.looks.names[body])
         else:
             label.remove()
 
@@ -133,19 +133,19 @@ class Actor:
     def _handles_of(self, name: str) -> list[Any]:
         if name == "centre of mass":
             return [self._mesh(f"{self.root}/com", sphere(0.025 * self.length).coloured(rgba(TRAIL)))]
-        made = []
+        handles = []
         for index, body in enumerate(self.model.bodies, 1):
             at = f"{self.root}/{index}/{name}"
             mass = solid(body)
             if name == "names":
-                made.append(self.scene.add_label(at, self.looks.names[index]))
+                handles.append(self.scene.add_label(at, self.looks.names[index]))
             elif name == "inertia ellipsoids" and mass is not None:
                 mesh = ellipsoid((5.0 / 12.0) ** 0.5 * mass.edges).moved(mass.placement)
-                made.append(self._mesh(at, mesh.coloured(rgba("#8e44ad", 0.45))))
+                handles.append(self._mesh(at, mesh.coloured(rgba("#8e44ad", 0.45))))
             elif name == "joint axes" and body.joint.nv == 1 and hasattr(body.joint, "axis"):
                 along = 0.12 * self.length * np.array([float(x) for x in body.joint.axis.direction.numbers()])
-                made.append(self._mesh(at, arrow(-0.5 * along, along, 0.005 * self.length).coloured(rgba(JOINT))))
-        return made
+                handles.append(self._mesh(at, arrow(-0.5 * along, along, 0.005 * self.length).coloured(rgba(JOINT))))
+        return handles
 
     def show_inertia(self, frame: str | None) -> None:
         """The operational inertia at a frame as an ellipsoid: long in directions in which the effective mass is large;

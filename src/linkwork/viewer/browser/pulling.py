@@ -36,7 +36,7 @@ class Pull:
         with self._lock:
             self._body = 0
 
-    def held(self) -> tuple[int, Array, Array]:
+    def grip(self) -> tuple[int, Array, Array]:
         """Body (0 if none), point and target."""
         with self._lock:
             return self._body, self._point, self._target
@@ -44,7 +44,7 @@ class Pull:
     def wrenches(self, q: Array, v: Array) -> Array:
         """The wrench on each body in its own frame (nbodies, 6)."""
         result = np.zeros((len(self.model.bodies), 6))
-        body, point, target = self.held()
+        body, point, target = self.grip()
         if body:
             pose = self._skeleton.placements(q)[body]
             force = pose[:3, :3].T @ self._force(q, v, body, point, target, pose)

@@ -24,7 +24,7 @@ from linkwork.viewer.browser.clock import Clock
 from linkwork.viewer.browser.pulling import Pull
 from linkwork.viewer.browser.server import LOOPBACK, stop
 from linkwork.viewer.forces import FORCES, Forces, newton_length
-from linkwork.viewer.motions import Motion
+from linkwork.viewer.motions import Motion, last_event
 from linkwork.viewer.skeleton import matrix
 
 _RATE = 30.0  # frames per second
@@ -61,6 +61,7 @@ class View:
         self._ending = False
         self._began = self._shown_at = 0.0
         self._boxes: dict[str, Any] = {}
+        self._event: Any = None
         for actor, motion in zip(actors, motions, strict=True):
             actor.wear(shapes)
             actor.move(motion.q)
@@ -81,6 +82,8 @@ class View:
                 self._time = gui.add_slider("t (s)", first, last, min(step, last - first), first)
                 self._speed = gui.add_dropdown("speed", _SPEEDS, initial_value="1")
                 steps = gui.add_button_group("step", ("back", "on"))
+                if any(motion.events for motion in self._motions):
+                    self._event = gui.add_text("event", "", disabled=True)
             self._playing.on_update(lambda event: self._go_on(event, self._playing.value))
             self._speed.on_update(lambda _: self._faster(float(self._speed.value)))
             self._time.on_update(lambda event: self._jump(event, self._time.value))
@@ -90,7 +93,7 @@ class View:
             look = gui.add_dropdown("bodies", kinds, initial_value=shapes if shapes in kinds else "skeleton", order=0)
             look.on_update(lambda _: self._wear(look.value))
             clear = gui.add_checkbox("see through", False, hint="bodies, to axes and ellipsoids inside", order=1)
-            clear.on_update(lambda _: self._each(lambda actor: actor.see_through(clear.value)))
+            clear.on_update(lambda _: self._on_all(lambda actor: actor.see_through(clear.value)))
             self._longer = gui.add_slider("force scale", -2.0, 2.0, 0.1, 0.0, hint="a power of ten", order=101)
             self._longer.on_update(lambda _: self._refresh())
             for layer in LAYERS:
@@ -102,7 +105,7 @@ class View:
             point = gui.add_dropdown(
                 "operational inertia", list(frames), hint="an ellipsoid at a frame: long where it is heavy", order=100
             )
-            point.on_update(lambda _: self._each(lambda actor: _inertia(actor, frames.get(point.value))))
+            point.on_update(lambda _: self._on_all(lambda actor: _inertia(actor, frames.get(point.value))))
         self._picked = gui.add_text("body", "click one to keep its name", disabled=True)
         self._sliders()
 
@@ -167,7 +170,7 @@ class View:
 
     def _wear(self, shapes: str) -> None:
         with self._lock:
-            self._each(lambda actor: actor.wear(shapes))
+            self._on_all(lambda actor: actor.wear(shapes))
             self._grips()  # the meshes are new
 
     def _drag(self, event: Any, body: int) -> None:
@@ -176,22 +179,22 @@ class View:
             self._pull.let_go()
             return
         target = np.array(event.end_position) - actor.aside
-        if event.phase == "start" or self._pull.held()[0] != body:
+        if event.phase == "start" or self._pull.grip()[0] != body:
             pose = actor.placements[body]
             grabbed = np.array(event.start_position) - actor.aside
             point = pose[:3, :3].T @ (grabbed - pose[:3, 3])
         else:
-            point = self._pull.held()[1]
+            point = self._pull.grip()[1]
         self._pull.hold(body, point, target)
 
-    def _each(self, act: Any) -> None:
+    def _on_all(self, act: Any) -> None:
         with self._lock:
             for actor in self._actors:
                 act(actor)
             self._refresh()
 
     def _layer(self, layer: str, visible: bool) -> None:
-        self._each(lambda actor: actor.layer(layer, visible))
+        self._on_all(lambda actor: actor.layer(layer, visible))
 
     def _faster(self, speed: float) -> None:
         self._clock.go(self._clock.now(), self._clock.playing)
@@ -235,8 +238,17 @@ class View:
                 if motion.trajectory is not None:
                     actor.move(motion.at(np.array([time]))[0])
             self._forces(time)
+            self._say_events(time)
             if self._clock.playing:
                 self._time.value = round(float(time), 3)
+
+    def _say_events(self, time: float) -> None:
+        """Show the last event up to a time."""
+        if self._event is None:
+            return
+        words = last_event(self._motions, time)
+        if self._event.value != words:
+            self._event.value = words
 
     def _refresh(self) -> None:
         if self._live is None:
@@ -277,7 +289,7 @@ class View:
                 self._add_layer(kind)
         if not hasattr(self, "_end"):
             with self._server.gui.add_folder("Simulation"):
-                self._said = self._server.gui.add_text("now", "", multiline=True, disabled=True)
+                self._status = self._server.gui.add_text("now", "", multiline=True, disabled=True)
                 self._end = self._server.gui.add_button("end")
             self._end.on_click(lambda _: setattr(self, "_ending", True))
 
@@ -302,8 +314,8 @@ class View:
         assert self._live is not None
         self._shown_at = state.t
         actor, live, scale = self._actors[0], self._live, self._metres(self._actors[0])
-        arrays = {name: np.array(getattr(state, name))[None] for name in ARRAYS}
-        here = Trajectory(actor.model, **arrays, interrupted=False)
+        arrays: dict[str, Any] = {name: np.array(getattr(state, name))[None] for name in ARRAYS}
+        here = Trajectory(actor.model, **arrays)
         with self._lock, self._server.atomic():
             actor.move(state.q)
             for kind in live.kinds:
@@ -313,14 +325,14 @@ class View:
                     actor.arrows(kind, places[0], forces[0], scale)
             live.f_ext = state.f_ext - self._hand
             places, forces = live.at("external forces", here.q, here)
-            body, point, target = self._pull.held()
+            body, point, target = self._pull.grip()
             if body:  # from the grabbed point to the mouse
                 pose = actor.placements[body]
                 anchor = pose[:3, :3] @ point + pose[:3, 3]
                 places = np.append(places, anchor[None, None], axis=1)
                 forces = np.append(forces, (target - anchor)[None, None] / scale, axis=1)
             actor.arrows("external forces", places[0], forces[0], scale)
-            self._said.value = f"t = {state.t:.2f} s; pull a body with shift or ctrl and the mouse"
+            self._status.value = f"t = {state.t:.2f} s; pull a body with shift or ctrl and the mouse"
 
     def done(self) -> None:
         """End the simulation."""

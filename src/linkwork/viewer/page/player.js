@@ -12,6 +12,7 @@ class Player {
     this.on = (id) => document.getElementById(id);
     this.on("bar").hidden = !(this.length > 0);
     if (!(this.length > 0)) this.on("bar").style.display = "none";
+    this.marks();
     this.buttons();
     this.hand(picture.canvas);
     new ResizeObserver(() => { this.stale = true; }).observe(picture.canvas);
@@ -41,7 +42,20 @@ class Player {
     this.stale = false;
     if (document.activeElement !== this.on("timeline") || this.playing) this.on("timeline").value = 1000 * time / (this.length || 1);
     this.on("clock").textContent = `${(scene.start + time).toFixed(2)} / ${(scene.start + this.length).toFixed(2)} s`;
+    const past = this.scene.events.filter(([then]) => then <= time + 1e-9), last = past.length ? past[past.length - 1][0] : 0;
+    this.on("event").textContent = past.filter(([then]) => then === last).map(([, words]) => words).join("\n");
     this.on("play").textContent = this.playing ? "\u275a\u275a" : "\u25b6";
+  }
+
+  // Events, on the timeline: the middle of the slider's thumb goes from 8 pixels to as many before its end.
+  marks() {
+    for (const [time, words] of this.scene.events) {
+      const mark = document.createElement("i"), share = time / (this.length || 1);
+      mark.className = "mark";
+      mark.title = words;
+      mark.style.left = `calc(${100 * share}% + ${8 - 16 * share}px)`;
+      this.on("track").append(mark);
+    }
   }
 
   go(time, playing = false) {

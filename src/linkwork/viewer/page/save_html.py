@@ -31,6 +31,7 @@ from linkwork.viewer.scene import AXES, TRAIL, below, squares
 
 _SCRIPTS = ("data.js", "camera.js", "draw.js", "player.js")
 _MOST_NUMBERS = 3e8
+_MOST_EVENTS = 1000
 _MOST_TRIANGLES = 120_000
 """Triangles of all mesh files of a model together; they take some 2 MB."""
 
@@ -58,7 +59,8 @@ def save_html(
 ) -> Path:
     """Write a motion as one page that plays in a browser: it needs no server, no network and no other file.
 
-    The page has a timeline with play, pause, single steps and speed. Dragging rotates the view, with shift it pans, the
+    The page has a timeline with play, pause, single steps and speed, on which events of the motion are marked; the last
+    one is said in words. Dragging rotates the view, with shift it pans, the
     wheel zooms; the name of the body under the mouse is shown. Ten seconds of a humanoid take some 100 kB.
 
     Args:
@@ -225,6 +227,16 @@ class Scene:
             tubes.append((part, {**shape, "radius": 0.016 * length, "first": 1, "taper": True}))
             moving.append(({"name": kind}, points.reshape(len(points), -1, 3), None))
 
+    def _events(self) -> list[tuple[float, str]]:
+        """The events of all motions in order of time, and what the page says of each."""
+        several = len(self.motions) > 1
+        found = [
+            (one.t - self.start, f"{one.t:.3f} s: {one_line(one.name)}" + f" ({index + 1})" * several)
+            for index, motion in enumerate(self.motions)
+            for one in motion.events
+        ]
+        return sorted(found)[:_MOST_EVENTS]
+
     def scene(self, apart: float | None, view: tuple[float, float], ground: float | bool) -> dict[str, Any]:
         """The whole scene, as data for the page."""
         wide = max(float(np.ptp(corners[:, 1])) for corners in self._corners)
@@ -253,7 +265,7 @@ class Scene:
             "view": view, "centre": centre.tolist(), "size": size, "square": squares(size),
             "distance": _distance(points - centre, view, size),
             "ground": fitting if isinstance(ground, bool | np.bool_) else ground,
-            "moving": moving, "meshes": meshes, "tubes": tubes,
+            "moving": moving, "meshes": meshes, "tubes": tubes, "events": self._events(),
         }  # fmt: skip
 
 

@@ -85,6 +85,17 @@ def fork(links: int) -> Model:
     return builder.build()
 
 
+def caterpillar(links: int) -> Model:
+    """A chain with another chain, as long as itself, on each of its links."""
+    builder, last = Builder(f"caterpillar_{links}"), "world"
+    count = round(links**0.5)
+    for k in range(count):
+        last = limb = builder.add_body(f"back{k}", last, Revolute("y"), placement((0.3, 0.0, 0.0)), **_SOLID)
+        for i in range(count - 1):
+            limb = builder.add_body(f"leg{k}_{i}", limb, Revolute("x"), placement((0.0, 0.0, 0.2)), **_SOLID)
+    return builder.build()
+
+
 def rope_ladder(rungs: int) -> Ladder:
     """Two chains of hinges that hang from the world, with a rung between them at every link: all loops meet at the
     world, so that near it all are open.
@@ -108,13 +119,15 @@ def rope_ladder(rungs: int) -> Ladder:
     return Ladder(builder.build(), constraints, holds)
 
 
-def snake(contacts: int) -> Ladder:
-    """A floating chain of hinges, every link of which touches the ground in a plane."""
-    builder = Builder(f"snake_{contacts}")
+def snake(contacts: int, links: int | None = None) -> Ladder:
+    """A floating chain of hinges, every link of which touches the ground in a plane, or as many of all its links."""
+    count = contacts if links is None else links
+    builder = Builder(f"snake_{count}_{contacts}")
     last = builder.add_body("head", "world", Free(), **_SOLID)
-    for k in range(1, contacts):
+    for k in range(1, count):
         last = builder.add_body(f"link{k}", last, Universal("y", "z"), placement((0.3, 0.0, 0.0)), **_SOLID)
     model = builder.build()
-    constraints: list[Constraint] = [PointOnPlane(name) for name in model.body_names]
-    holds = [Frame(str(k), k + 1, Transform.identity()) for k in range(contacts)]
+    bodies = [k * count // contacts for k in range(contacts)]
+    constraints: list[Constraint] = [PointOnPlane(model.body_names[body]) for body in bodies]
+    holds = [Frame(str(k), body + 1, Transform.identity()) for k, body in enumerate(bodies)]
     return Ladder(model, constraints, holds)

@@ -13,7 +13,17 @@ import numpy as np
 from linkwork import Model, constrained_dynamics, forward_dynamics, mechanisms, set_threads
 from linkwork.algorithms import ALGORITHMS, closing
 from linkwork.inside import cores, loop_conditions, loops_of, machine_code
-from linkwork_lab.reproduce.closed_chains.ladders import Ladder, comb, fork, ladder, rope_ladder, snake, star, state
+from linkwork_lab.reproduce.closed_chains.ladders import (
+    Ladder,
+    caterpillar,
+    comb,
+    fork,
+    ladder,
+    rope_ladder,
+    snake,
+    star,
+    state,
+)
 from linkwork_lab.reproduce.counting import as_written
 from linkwork_lab.reproduce.longest_path import longest_path
 from linkwork_lab.reproduce.parts import Parts, Say, counted, measured
@@ -24,6 +34,7 @@ TREES: dict[str, Callable[[int], Model]] = {
     "chain": lambda n: mechanisms.serial_chain(n),
     "star": star,
     "comb": comb,
+    "caterpillar": caterpillar,
     "fork": fork,
     "binary tree": lambda n: mechanisms.binary_tree(n.bit_length() - 1),
 }
@@ -42,6 +53,9 @@ class Settings:
     rungs: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
     on_the_ground: tuple[int, ...] = (2, 4, 8, 16, 32, 64, 128, 256)
     long: tuple[int, ...] = (100, 1_000, 10_000)
+    contacts: tuple[int, ...] = (0, 16, 64, 256)
+    """Of a snake of so many ``links_on_the_ground``."""
+    links_on_the_ground: int = 1_024
 
     @staticmethod
     def quick() -> Settings:
@@ -53,6 +67,8 @@ class Settings:
             links=(4, 8, 16),
             rungs=(1, 2, 4),
             on_the_ground=(2, 4, 8),
+            contacts=(0, 2),
+            links_on_the_ground=8,
         )
 
 
@@ -72,6 +88,9 @@ def parts(quick: bool, say: Say) -> tuple[Settings, Parts]:
             )
             for name, make in LADDERS.items()
         },
+        "depth_of_loops/long snake": counted(
+            _depth_of_loops, partial(snake, links=s.links_on_the_ground), s.contacts, say
+        ),
     }
 
 

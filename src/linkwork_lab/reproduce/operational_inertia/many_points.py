@@ -100,6 +100,17 @@ def standing(model: Model) -> Array:
     return q
 
 
+def circle(t: float) -> tuple[Array, Array, Array]:
+    """The way along a circle of 5 cm in the y-z plane, with velocity and acceleration; from rest within a second."""
+    radius, rate, fading = 0.05, 3.0, exp(-t)
+    angle = rate * (t - fading * sin(t))
+    speed = rate * (1.0 - fading * (cos(t) - sin(t)))
+    change = rate * fading * 2.0 * cos(t)
+    across, up = radius * sin(angle), radius * cos(angle)
+    place, along, inward = np.array([[0.0, across, radius - up], [0.0, up, across], [0.0, -across, up]])
+    return place, speed * along, change * along + speed**2 * inward
+
+
 class ManyPoints:
     """The law for the feet first, then positions of other points; with ``torque(t, q, v)`` for ``lw.simulate``.
 
@@ -117,17 +128,8 @@ class ManyPoints:
 
     def reference(self, t: float) -> tuple[Array, Array, Array]:
         """Positions, velocities, accelerations (m - 2, 3) of the points other than feet; from rest within a second."""
-        radius, rate, fading = 0.05, 3.0, exp(-t)
-        angle = rate * (t - fading * sin(t))
-        speed = rate * (1.0 - fading * (cos(t) - sin(t)))
-        change = rate * fading * 2.0 * cos(t)
-        across, up = radius * sin(angle), radius * cos(angle)
-        place, along, inward = np.array([[0.0, across, radius - up], [0.0, up, across], [0.0, -across, up]])
-        return (
-            self._start + self._goes * place,
-            self._goes * (speed * along),
-            self._goes * (change * along + speed**2 * inward),
-        )
+        place, speed, change = circle(t)
+        return self._start + self._goes * place, self._goes * speed, self._goes * change
 
     def torque(self, t: float, q: Array, v: Array) -> Array:
         model, rows = self.model, self._rows

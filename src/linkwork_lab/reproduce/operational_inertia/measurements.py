@@ -8,7 +8,7 @@ from typing import Any
 
 from linkwork import mechanisms
 from linkwork_lab.reproduce.clock import Effort
-from linkwork_lab.reproduce.operational_inertia import growth
+from linkwork_lab.reproduce.operational_inertia import growth, on_the_ground
 from linkwork_lab.reproduce.operational_inertia import humanoid as section4
 from linkwork_lab.reproduce.operational_inertia.growth import (
     Case,
@@ -52,6 +52,7 @@ class Settings:
     map_levels: tuple[int, ...] = (5, 6, 7, 8, 9, 10)
     map_points: tuple[int, ...] = (1, 2, 4, 8, 16)
     controlled: tuple[int, ...] = (4, 8, 16)
+    grounded: tuple[int, ...] = (3, 4, 6, 10, 16)
     simulated: float = 1.0
 
     @staticmethod
@@ -60,7 +61,7 @@ class Settings:
             effort=QUICK, whole=False, states=4, batch=1, chains=(10, 20, 30), levels=(2, 3),
             bush=3, visited_levels=3, fan=20, arms=(1, 2, 3, 4), explicit_up_to=10,
             points=(1, 2, 3, 4), humanoid_points=(1,), ends=(), dense_counted_up_to=20, dense_timed_up_to=20,
-            map_chains=(8,), map_levels=(3,), map_points=(1, 2), controlled=(),
+            map_chains=(8,), map_levels=(3,), map_points=(1, 2), controlled=(), grounded=(),
         )  # fmt: skip
 
 
@@ -85,6 +86,10 @@ def parts(quick: bool, say: Say) -> tuple[Settings, Parts]:
         "humanoid/seconds": measured(section4.one_matrix, robot, s.states, s.batch, s.effort),
         "servo": measured(section4.servo, robot, s.states, s.effort),
         **{f"many_points/{m}": measured(experiment, m, s.simulated, s.states, s.effort) for m in s.controlled},
+        **{
+            f"on_the_ground/{m}": measured(on_the_ground.experiment, m, s.simulated, s.states, s.effort)
+            for m in s.grounded
+        },
         **{place: counted(_operations, cases, s, say) for place, cases in timed.items()},
         **{f"{place}/seconds": measured(_seconds, cases, s, say) for place, cases in timed.items()},
         "over_points/fan": counted(_operations, lambda: [fan(s.fan, m) for m in s.arms], s, say),

@@ -22,6 +22,7 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
         "claims": _claims(data),
         "humanoid": _humanoid(data["humanoid"]),
         "many_points": _many_points([*data.get("many_points", {}).values()]),
+        "on_the_ground": _on_the_ground([*data.get("on_the_ground", {}).values()]),
         "visits": _visits(data["visits"]),
         "growth": table(
             [
@@ -108,6 +109,26 @@ def _humanoid(data: dict[str, Any]) -> str:
         rows.append([METHODS[method], *times, f"{totals['folded']} ({totals['written']})"])
     heading = ["one Λ", "call from Python", "code alone", "in a batch", "operations, folded (as written)"]
     return table(heading, rows)
+
+
+def _on_the_ground(runs: list[dict[str, Any]]) -> str:
+    rows = []
+    for run in runs:
+        law, whole = run["shown"]["law"], run["shown"]["whole_body"]
+        times = [run["seconds"][name] for name in ("law", "whole_body")]
+        rows.append(
+            [
+                run["points"], run["rows"], "kernel" if run["compiled"] else "NumPy",
+                *(f"{1e6 * time:,.0f} µs, {1.0 / time:,.0f} Hz" for time in times),
+                *(f"{seen['off'] * 1e3:.2f} mm, {seen['feet'] * 1e3:.2f} mm" for seen in (law, whole)),
+                *(f"{max(seen['least'], 0.0):.0f} N, {seen['friction']:.2f}" for seen in (law, whole)),
+            ]
+        )  # fmt: skip
+    header = [
+        "points", "rows", "the law is", "the law", "whole-body", "the law: points off, feet moved",
+        "whole-body: the same", "the law: least push of a corner, friction used", "whole-body: the same",
+    ]  # fmt: skip
+    return table(header, rows)
 
 
 def _many_points(runs: list[dict[str, Any]]) -> str:

@@ -2,7 +2,7 @@
 
     kernel   the program; one lane outside of parallel loops, ``lanes`` iterations at once inside them
     batch    i64 (ptr to the words of ``Interface.one_state``): runs the kernel on one state; returns a status as in
-             ``kernel``; with a crew it first asks its members to help, and returns NOBODY if it cannot
+             ``kernel``; with a crew it first asks its members to help, and returns NOBODY if it has too few
     help     i64 (the same words): takes part in the parallel loops of a call of ``batch`` that runs on another thread
 
 A team is an array of integers that are 0 at the start, or null for none: first the number of loops begun (or OVER) and
@@ -13,8 +13,9 @@ iterations from the front, helpers from the back, so that a thread mostly finds 
 previous loop. A loop has ended when all iterations are done. A late helper finds no iteration left, and touches nothing
 except the words and the team. The result of an iteration does not depend on the thread that takes it.
 
-A crew describes helpers that code may call on without Python (``CREW``, then ``MEMBER`` for each). They are asked only
-if all of them are free: one that arrives late would find the team, which is the same in every call, in the next call.
+A crew describes helpers that code calls on without Python (``CREW``, then ``MEMBER`` for each), for one call at a time.
+They are asked only if all of them are free: one that arrives late would find the team, which is the same in every call,
+in the next call.
 """
 
 from __future__ import annotations
@@ -43,11 +44,12 @@ are, the last of them, and how many are done.
 """
 
 
-CREW = CallFrame(
-    (("i64", "members"), ("i64", "most"), ("ptr", "threads"), ("ptr", "team"), ("i64", "size"), ("ptr", "yield"))
-)
+CREW = CallFrame((
+    ("i64", "members"), ("i64", "most"), ("ptr", "threads"), ("ptr", "team"), ("i64", "size"), ("ptr", "yield"),
+    ("i64", "taken"),
+))  # fmt: skip
 """How many members there are and threads can work at once, where the wanted number of threads is stored; the team and
-its size; the function that yields.
+its size; the function that yields; whether a call has the crew.
 """
 MEMBER = CallFrame((("ptr", "mailbox"), ("ptr", "words"), ("ptr", "work"), ("i64", "claimed")))
 
@@ -77,7 +79,7 @@ def module(
     for number in range(count):
         parts += [_share(interface, number), _take(interface, number, False), _take(interface, number, True)]
     parts += [
-        mailbox.claim(internal=True),
+        mailbox.claim(),
         _state(interface),
         *_batch(interface),
         _help(interface, count),
@@ -86,8 +88,7 @@ def module(
         wait(triple),
         more,
     ]
-    masked = "declare <4 x double> @llvm.masked.load.v4f64.p0(ptr, i32, <4 x i1>, <4 x double>)"
-    return "\n".join([*parts, declarations({1, lanes}), masked])
+    return "\n".join([*parts, declarations({1, lanes})])
 
 
 def _share(interface: Interface, number: int) -> str:
@@ -181,46 +182,46 @@ def _batch(interface: Interface) -> list[str]:
     members, most = (CREW.get(w, crew, name) for name in ("members", "most"))
     wanted = w.load(CREW.get(w, crew, "threads"), "i64")
     wanted = w.sub(w.either(w.compare("slt", wanted, most), "i64", wanted, most), 1)
-    team = frame.pointer(w, "%words", "team")
-    w.store("null", team, "ptr")
-    with w.when(w.compare("sle", wanted, 0)):
-        w.do(f"ret i64 {w.let('call i64 @state(ptr %words)')}")
+    with w.when(w.compare("sgt", wanted, members)):
+        w.do(f"ret i64 {mailbox.NOBODY}")
         w.begin(w.block("never"))
-    w.store(CREW.get(w, crew, "team"), team, "ptr")
-    begun = w.let(f"call i1 @begin(ptr %words, ptr {crew}, i64 {members}, i64 {wanted})")
+    asked = f"call i1 @begin(ptr %words, ptr {crew}, i64 {members}, i64 {wanted})"
+    begun = w.one_of(w.compare("sgt", wanted, 0), "i1", asked, "and i1 false, false")
+    team = CREW.get(w, crew, "team")
+    w.store(w.either(begun, "ptr", team, "null"), frame.pointer(w, "%words", "team"), "ptr")
+    status = w.let("call i64 @state(ptr %words)")
     with w.when(begun):
-        status = w.let("call i64 @state(ptr %words)")
-        release(w, OVER, CREW.get(w, crew, "team"))
-        w.do(f"ret i64 {status}")
-        w.begin(w.block("never"))
-    w.do(f"ret i64 {mailbox.NOBODY}")
+        release(w, OVER, team)
+        release(w, 0, CREW.pointer(w, crew, "taken"))
+    w.do(f"ret i64 {status}")
     return [_begin(interface), w.function("i64 @batch(ptr nocapture %words)")]
 
 
 def _begin(interface: Interface) -> str:
-    """i1 begin(words, crew, members, wanted): asks so many members of a crew, if these are awake and all are free;
-    whether they were.
+    """i1 begin(words, crew, members, wanted): asks so many members of a crew, if no other call has it and all of them
+    are free; whether it did.
     """
     w, frame = Writer(), interface.one_state
 
     def member(k: str) -> str:
         return w.at("%crew", w.add(w.mul(k, len(MEMBER.words)), len(CREW.words)), "i64")
 
+    taken = CREW.pointer(w, "%crew", "taken")
+    with w.when(w.compare("ne", w.let(f"atomicrmw xchg ptr {taken}, i64 1 acq_rel"), 0)):
+        w.do("ret i1 false")
+        w.begin(w.block("never"))
     with w.loop(0, "%members", carried=[("i64", "0")]) as own:
         each = member(own.counter)
-        box = MEMBER.get(w, each, "mailbox")
-        claimed = w.let(f"call i64 @claim(ptr {box})")
+        claimed = w.let(f"call i64 @claim(ptr {MEMBER.get(w, each, 'mailbox')})")
         w.store(claimed, MEMBER.pointer(w, each, "claimed"), "i64")
-        awake = w.let(f"xor i64 {acquired(w, mailbox.place(w, box, mailbox.ASLEEP))}, 1")
-        fit = w.either(w.compare("slt", own.counter, "%wanted"), "i64", awake, 1)
-        own.carry(w.add(own.carried[0], w.let(f"and i64 {claimed}, {fit}")))
-    all_fit = w.compare("eq", own.carried[0], "%members")
-    ready = w.all_of([all_fit, w.compare("sle", "%wanted", "%members")])
+        own.carry(w.add(own.carried[0], claimed))
+    ready = w.compare("eq", own.carried[0], "%members")
     with w.when(ready):
         team = CREW.get(w, "%crew", "team")
         with w.loop(0, CREW.get(w, "%crew", "size")) as place:
             w.store(0, w.at(team, place.counter, "i64"), "i64")
         w.store(CREW.get(w, "%crew", "yield"), w.at(team, YIELD, "i64"), "ptr")
+        w.store(team, frame.pointer(w, "%words", "team"), "ptr")
         with w.loop(0, "%wanted") as asked:
             each = member(asked.counter)
             box, words = (MEMBER.get(w, each, name) for name in ("mailbox", "words"))
@@ -228,13 +229,13 @@ def _begin(interface: Interface) -> str:
                 w.store(w.load(w.at("%words", word.counter, "i64"), "i64"), w.at(words, word.counter, "i64"), "i64")
             w.store(MEMBER.get(w, each, "work"), frame.pointer(w, words, "work"), "ptr")
             w.store("@help", mailbox.place(w, box, mailbox.FUNCTION), "ptr")
-            asleep = mailbox.put(w, box, w.let(f"ptrtoint ptr {words} to i64"))
-            with w.when(w.compare("ne", asleep, 0)):  # it fell asleep before it saw the job: nobody would wake it
-                w.let(f"atomicrmw xchg ptr {box}, i64 0 seq_cst")
+            mailbox.offer(w, box, w.let(f"ptrtoint ptr {words} to i64"))
     with w.loop(0, "%members") as own:
         each = member(own.counter)
         with w.when(w.compare("ne", MEMBER.get(w, each, "claimed"), 0)):
-            release(w, 0, mailbox.place(w, MEMBER.get(w, each, "mailbox"), mailbox.CLAIMED))
+            mailbox.leave(w, MEMBER.get(w, each, "mailbox"))
+    with w.when(w.let(f"xor i1 {ready}, true")):
+        release(w, 0, taken)
     w.do(f"ret i1 {ready}")
     return w.function("internal i1 @begin(ptr %words, ptr %crew, i64 %members, i64 %wanted)")
 

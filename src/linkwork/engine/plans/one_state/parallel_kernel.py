@@ -42,23 +42,19 @@ class ParallelKernel(Kernel):
         self._rows: dict[_Row, list[str]] = {}
         self._read: dict[tuple[_Row, int], list[str]] = {}
         self._waiting: dict[_Row, dict[int, str]] = {}
-        self._together: dict[tuple[_Apart, int], tuple[int, int]] = {}
-        """Numbers of arguments that are read together: for each the first of them, and how many."""
         self._pointers: dict[_Apart, list[str]] = {}
-        self._read_together: dict[tuple[_Apart, int], list[str]] = {}
 
     def text(self) -> str:
         self.body()
         return self.function(f"internal void @kernel({parameters(self.interface.kernel)}, ptr %team)")
 
     def instructions(self, block: Block) -> None:
-        kept = self._together, self._pointers, self._read_together
-        self._together, self._pointers, self._read_together = _side_by_side(self.program, block), {}, {}
+        pointers, self._pointers = self._pointers, {}
         around, self._rows, self._read = self._rows, {}, {}
         super().instructions(block)
         self._write()
         self._rows, self._read = around, {}
-        self._together, self._pointers, self._read_together = kept
+        self._pointers = pointers
 
     def emit_loop(self, loop: Loop) -> None:
         if loop.walk != "parallel" or not self.lanes_of_loops:
@@ -93,7 +89,7 @@ class ParallelKernel(Kernel):
             self.load_scattered(n, address)
             return
         if self.lanes > 1 and address.lane_stride is not None:
-            self.load_apart(n, address)
+            self.vector([self.load(self.at(lane, address.offset)) for lane in self.each_lane(address)], f"%v{n}")
             return
         pointer = self.element(address, 1)
         if self.group != self.lanes and self.lanes > 1:
@@ -101,20 +97,6 @@ class ParallelKernel(Kernel):
             self.vector([one] * self.lanes, f"%v{n}")
         else:
             self.load(pointer, self.type, self.align, f"%v{n}")
-
-    def load_apart(self, n: int, address: Address) -> None:
-        """A number of an argument for each lane; three or four adjacent ones are loaded together."""
-        key = _apart(address)
-        first, count = self._together[key, address.offset]
-        if self.lanes < 4 or count < 3:
-            lanes = self.each_lane(address)
-            self.vector([self.load(self.at(lane, address.offset)) for lane in lanes], f"%v{n}")
-            return
-        if (key, first) not in self._read_together:
-            rows = [self.at(lane, first) for lane in self.each_lane(address)]
-            self._read_together[key, first] = self.first_columns(rows, count)
-        found = self._read_together[key, first][address.offset - first]
-        self.let(f"select i1 true, {self.type} {found}, {self.type} poison", f"%v{n}")
 
     def emit_store(self, x: Operand, address: Address) -> None:
         value = self.value(x)
@@ -132,7 +114,7 @@ class ParallelKernel(Kernel):
 
     def each_lane(self, address: Address) -> list[str]:
         """A pointer for each lane, to offset 0."""
-        key, stride = _apart(address), address.lane_stride
+        key, stride = (address.array, address.terms, address.lane_stride), address.lane_stride
         if key not in self._pointers:
             found = [self.element(address._replace(offset=0), 1)]
             for _ in range(self.lanes - 1):
@@ -220,22 +202,3 @@ class ParallelKernel(Kernel):
                     self.store(one, self.at(row, slot))
         if self._waiting:
             self._waiting, self._read = {}, {key: read for key, read in self._read.items() if key[0][0] != "square"}
-
-
-def _apart(address: Address) -> _Apart:
-    return address.array, address.terms, address.lane_stride
-
-
-def _side_by_side(program: Program, block: Block) -> dict[tuple[_Apart, int], tuple[int, int]]:
-    """Adjacent numbers that a block reads from arguments: for each the first of up to four, and how many there are."""
-    offsets: dict[_Apart, set[int]] = {}
-    for n in block.order:
-        if program.operations[n] == "load":
-            offsets.setdefault(_apart(program.details[n]), set()).add(program.details[n].offset)
-    found = {}
-    for key, own in offsets.items():
-        run: list[int] = []
-        for offset in sorted(own):
-            run = [*run, offset] if run and len(run) < 4 and offset == run[-1] + 1 else [offset]
-            found.update({(key, one): (run[0], len(run)) for one in run})
-    return found
