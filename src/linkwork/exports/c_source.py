@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 
 from linkwork.engine.targets.language import C99
-from linkwork.engine.targets.routine import routine_of
 from linkwork.engine.targets.source import Source
 from linkwork.exports.status import Status, status_of
 from linkwork.exports.unit import Part, Unit
@@ -33,11 +32,10 @@ class CText:
     def __init__(self, unit: Unit, provenance: str, workspace: int | None = None) -> None:
         """``workspace`` is how many numbers code needs that is made in another way."""
         self.unit, self.provenance, self._workspace = unit, provenance, workspace
-        self.source = Source(routine_of(unit.plan), C99, unit.name)
+        self.source = Source(unit.routine, C99, unit.name)
         self.pivots = None
-        if unit.pivots is not None:
-            plan = unit.pivots.straight()
-            self.pivots = Source(routine_of(plan), C99, f"{unit.name}_pivots")
+        if unit.pivots_routine is not None:
+            self.pivots = Source(unit.pivots_routine, C99, f"{unit.name}_pivots")
         self.status: Status = status_of(unit, self.source.problems)
 
     @property

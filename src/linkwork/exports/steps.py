@@ -9,11 +9,12 @@ import numpy as np
 
 from linkwork.algorithms import STEP_PARTS
 from linkwork.arguments import seconds
+from linkwork.compiled.compiling import compiled
 from linkwork.dynamics.kinematics import neutral
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError
 from linkwork.exports.identifiers import array_names
-from linkwork.exports.named import named_unit, samples_in, traced
+from linkwork.exports.named import named_unit, samples_in
 from linkwork.exports.unit import Part, Unit
 from linkwork.model.model import Model
 from linkwork.simulation.rollouts.request import request_of
@@ -77,7 +78,7 @@ def step_unit(name: str, model: Model, options: Mapping[str, Any]) -> Unit:
              part.model, part.space)
         for part in parts[:3]
     ]  # fmt: skip
-    made = traced("step", text, shapes)
+    made = compiled("step", text, shapes)
     notes = [f"A step lasts {dt!r} s."]
 
     def shown() -> tuple[Unit, Unit]:

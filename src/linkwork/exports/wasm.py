@@ -31,7 +31,7 @@ def files(unit: Unit, provenance: str) -> dict[str, str | bytes]:
         for k in range(len(samples))
         for rows in [(*samples.arguments, *samples.results)]
     ]
-    iterating = iterates(unit.function.program)
+    iterating = iterates(unit.routine.program)
     inputs = ", ".join(f'"{part.name}"' for part in unit.arguments)
     outputs = ", ".join(f'"{part.name}"' for part in unit.results)
     build = (
