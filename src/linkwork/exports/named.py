@@ -146,8 +146,8 @@ def named_unit(name: str, model: Model, function: str, options: Mapping[str, Any
     call = getattr(imported("linkwork"), function)
 
     def text(**arrays: Any) -> Any:
-        found = call(model, **arrays, **options)
-        return vars(found) if is_dataclass(found) else found
+        value = call(model, **arrays, **options)
+        return vars(value) if is_dataclass(value) else value
 
     made = compiled(function, text, {part.called: part.shape for part in parts})
     results = _results(model, made, what)
@@ -203,8 +203,8 @@ def _results(model: Model, made: CompiledFunction, what: Named) -> list[Part]:
 
 def result_names(function: CompiledFunction) -> list[str]:
     """What the results of a compiled function are called."""
-    found = names_of(function._structure, "result")
-    return [name.removeprefix("result.").replace("']", "").replace("['", "_").removeprefix("result_") for name in found]
+    names = names_of(function._structure, "result")
+    return [name.removeprefix("result.").replace("']", "").replace("['", "_").removeprefix("result_") for name in names]
 
 
 _SINGULAR = (

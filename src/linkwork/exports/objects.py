@@ -122,9 +122,9 @@ def _linker(triple: str) -> str:
     short = re.sub("-(unknown|pc)-", "-", triple).replace("armv7-", "arm-")
     names = _LINKERS if here else (f"{short}-gcc", f"{short}-ld", "ld.lld")
     for name in names:
-        found = shutil.which(name)
-        if found is not None:
-            return found
+        command = shutil.which(name)
+        if command is not None:
+            return command
     raise LinkworkError(
         f"target 'shared' needs a linker, and none of {', '.join(names)} is installed; target='object' needs none"
     )

@@ -29,7 +29,7 @@ class Part:
     Attributes:
         name: in the generated text; ``called`` is what Python calls it.
         about: what it is, with units.
-        model, space: of what it is a number for each joint or body, if that is known.
+        model, space: of what it is a number for each joint or body, if it is that.
     """
 
     name: str

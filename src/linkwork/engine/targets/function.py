@@ -64,10 +64,10 @@ class Writer(Statements):
         return form.format(name=array)
 
     def call(self, body: Body, arrays: Mapping[str, str]) -> None:
-        """A call of this from another function, given all arrays that it may take."""
-        given = [arrays[array] for array in self.parameters]
-        body.uses.update(each.split()[0] for each in given)
-        body.line(f"{self.name}({', '.join(given)});")
+        """A call of this from another function, with all arrays that it may take."""
+        places = [arrays[array] for array in self.parameters]
+        body.uses.update(each.split()[0] for each in places)
+        body.line(f"{self.name}({', '.join(places)});")
 
     def block(self, body: Body, block: Block) -> None:
         pieces = self.pieces.cut.get(id(block))

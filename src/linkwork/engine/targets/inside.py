@@ -19,12 +19,12 @@ def called(w: Writer, body: Body, n: int, operands: Sequence[Operand], what: Any
     writer, loops = w.source.loops(what)
     count = sum(loops.results)
     edges = [*accumulate(loops.arguments, initial=0)]
-    given = [w.given_at(body, operands[first:last]) for first, last in pairwise(edges)]
+    fixed = [w.given_at(body, operands[first:last]) for first, last in pairwise(edges)]
     made = w.regions[n] = w.region(count)
     if loops.zeroed:
         w.copy(body, count, f"memory[{made} + k]", "0.0")
     inner = w.inside(loops.work + loops.square + writer.memory)
-    arrays = {f"argument{k}": place for k, place in enumerate(given)}
+    arrays = {f"argument{k}": place for k, place in enumerate(fixed)}
     arrays |= {f"result{k}": f"memory + {place}" for k, place in enumerate(_starts(made, loops.results))}
     arrays |= {"work": inner, "square": f"{inner} + {loops.work}"}
     arrays |= {"memory": f"{inner} + {loops.work + loops.square}"}
@@ -33,7 +33,7 @@ def called(w: Writer, body: Body, n: int, operands: Sequence[Operand], what: Any
 
 def repeat(w: Writer, body: Body, n: int, operands: Sequence[Operand], what: Repeat) -> None:
     writer = Writer(w.source, what.program, f"{w.name}_repeat{n}")
-    given = w.given_at(body, operands[what.state :])
+    fixed = w.given_at(body, operands[what.state :])
     state = w.regions[n] = w.region(what.state)
     following, flag = w.region(what.state), w.region(1)
     w.put(body, state, operands[: what.state])
@@ -44,7 +44,7 @@ def repeat(w: Writer, body: Body, n: int, operands: Sequence[Operand], what: Rep
     body.line(f"for (turn = 0; turn < {what.most}; ++turn) {{")
     body.depth += 1
     places = {"argument0": state, "result0": following, "result1": flag}
-    _run(w, body, writer, places, {"argument1": given})
+    _run(w, body, writer, places, {"argument1": fixed})
     w.copy(body, what.state, f"memory[{state} + k]", f"memory[{following} + k]")
     body.line(f"if (!({w.number(body, flag)} > 0.5)) {{")
     body.line("    break;")
@@ -78,9 +78,9 @@ def _unsolved(w: Writer, body: Body, what: Repeat, state: int) -> None:
 
 def subroutine(w: Writer, body: Body, n: int, operands: Sequence[Operand], what: Subroutine) -> None:
     writer = w.source.subroutine(what)
-    given = w.given_at(body, operands)
+    fixed = w.given_at(body, operands)
     made = w.regions[n] = w.region(what.state)
-    _run(w, body, writer, {"result0": made}, {"argument0": given})
+    _run(w, body, writer, {"result0": made}, {"argument0": fixed})
 
 
 def _run(w: Writer, body: Body, writer: Writer, places: Mapping[str, int], others: Mapping[str, str]) -> None:
@@ -123,13 +123,13 @@ def _over_rows(w: Writer, body: Body, rows: Rows) -> str:
 
 def map_rows(w: Writer, body: Body, n: int, operands: Sequence[Operand], what: Map) -> None:
     writer = Writer(w.source, what.program, f"{w.name}_map{n}")
-    given, made = w.given_at(body, operands), w.region(1 + what.target.width)
+    fixed, made = w.given_at(body, operands), w.region(1 + what.target.width)
     start, count = _rows(w, body, what.target)
     if what.first:
         body.line(f"{count} = 0.0;")
     row = _over_rows(w, body, what.source)
     body.depth += 1
-    _run(w, body, writer, {"result0": made}, {"argument0": row, "argument1": given})
+    _run(w, body, writer, {"result0": made}, {"argument0": row, "argument1": fixed})
     body.line(f"if ({w.number(body, made)} > 0.5) {{")
     body.depth += 1
     kind = w.language.integer
@@ -145,12 +145,12 @@ def fold(w: Writer, body: Body, n: int, operands: Sequence[Operand], what: Fold)
     """The program writes each next state over the last."""
     state = {"argument0": "state", "result0": "state"}
     writer = Writer(w.source, what.program, f"{w.name}_fold{n}", state, may_cut=False)
-    given = w.given_at(body, operands[what.state :])
+    fixed = w.given_at(body, operands[what.state :])
     place = w.regions[n] = w.region(what.state)
     w.put(body, place, operands[: what.state])
     row = _over_rows(w, body, what.rows)
     body.depth += 1
-    _run(w, body, writer, {"state": place}, {"argument1": given, "argument2": row})
+    _run(w, body, writer, {"state": place}, {"argument1": fixed, "argument2": row})
     body.depth -= 1
     body.line("}")
 

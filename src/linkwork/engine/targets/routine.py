@@ -45,8 +45,8 @@ class Loops:
         edges = pairwise(accumulate(self.arguments, initial=0))
         arguments = [operands[first:last] for first, last in edges]
         tables = {"work": [0.0] * self.work, "square": [0.0] * self.square}
-        known = {"data": self.data.tolist(), "ints": self.ints.tolist()}
-        return [x for row in _run(self.program, self.results, arguments, tables | known, self.sizes) for x in row]
+        constants = {"data": self.data.tolist(), "ints": self.ints.tolist()}
+        return [x for row in _run(self.program, self.results, arguments, tables | constants, self.sizes) for x in row]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +65,10 @@ class Routine:
             if program.operations[n] == "call":
                 program.details[n] = self.called[program.details[n]]
         states = len(arguments[0]) if arguments else 1
-        found = _run(program, self.results, [array.T for array in arguments], {}, {})
+        results = _run(program, self.results, [array.T for array in arguments], {}, {})
         return [
             np.stack([np.broadcast_to(x, states) for x in row], axis=1) + 0.0 if row else np.empty((states, 0))
-            for row in found
+            for row in results
         ]
 
 

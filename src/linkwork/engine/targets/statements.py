@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from linkwork.engine.targets.source import Source
 
 INNER = "@inner@"
-"""Stands for the place in memory where that of functions begins which are called, until it is known."""
+"""Stands for the place in memory where that of functions begins which are called, until that is clear."""
 COPIED = 4
 """Numbers that are worth a loop that copies them."""
 
@@ -30,7 +30,7 @@ class Body:
         self.first: list[str] = []
         self.lines: list[str] = []
         self.uses: set[str] = set()
-        self.known: set[int] = set()
+        self.read: set[int] = set()
         """Values of other functions, or in memory, that it has read."""
         self.depth = 1
 
@@ -123,7 +123,7 @@ class Statements:
         return None
 
     def given_at(self, body: Body, values: Sequence[Operand]) -> str:
-        """Where values lie that a program inside is given; they are stored once."""
+        """Where values lie for a program inside; they are stored once."""
         there = self.lies_at(values)
         if there is not None:
             return f"{there[0]} + {there[1]}"
@@ -143,14 +143,14 @@ class Statements:
         if operation == "constant":
             return self.language.literal(detail)
         if operation in ("final", "part"):
-            if x not in body.known:
-                body.known.add(x)
+            if x not in body.read:
+                body.read.add(x)
                 place = self.regions[self.program.operands[x][0]] + detail
                 body.line(f"const {self.language.real} v{x} = {self.number(body, place)};")
             return f"v{x}"
         anew = self.reads_anew(x)
-        if (anew or self.pieces.home[x] != body.number) and x not in body.known:
-            body.known.add(x)
+        if (anew or self.pieces.home[x] != body.number) and x not in body.read:
+            body.read.add(x)
             read = self.element(body, detail) if anew else self.number(body, self.pieces.slots[x])
             line = f"const {self.language.real} v{x} = {read};"
             body.line(line) if body.depth == 1 else body.first.append(f"    {line}")
@@ -162,8 +162,8 @@ class Statements:
 
     def index(self, body: Body, x: int) -> str:
         """The name of an integer."""
-        if self.pieces.home[x] != body.number and x not in body.known:
-            body.known.add(x)
+        if self.pieces.home[x] != body.number and x not in body.read:
+            body.read.add(x)
             kind = self.language.integer
             body.first.append(f"    const {kind} i{x} = ({kind}){self.number(body, self.pieces.slots[x])};")
         return f"i{x}"
