@@ -252,12 +252,12 @@ def _begun(
 ) -> tuple[Plant, Answer]:
     """The plant of a span of length dt, of which some constraints are active, and its answer at its beginning."""
     of = step.with_all
-    grip = active, _placements(events, held_by(step.model, events.constraints), places)
+    switches = active, _placements(events, held_by(step.model, events.constraints), places)
     source = of.driving(inputs)
     if step.hold or "torque" in step.told:
         source = lambda *_: inputs["said"] if step.hold else inputs["told_torque"][0]  # noqa: E731
     load = (lambda *_: inputs["told_load"][0]) if "load" in step.told else of.load
-    plant = of.plant(dt, inputs, source=source, load=load, grip=grip)
+    plant = of.plant(dt, inputs, source=source, load=load, switches=switches)
     return plant, plant.answer(t, q, v, source(0, t, q, v))
 
 

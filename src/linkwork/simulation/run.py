@@ -209,11 +209,11 @@ class Run:
         if not job.step.several or (load is None and (torque is None or hold)):
             return None
         shapes = state_of(job.step) | job.all_shapes
-        rows = [array[0] for array in state] + [array[0, 0] for array in job.inputs]
-        values = [array.reshape(shape) for array, shape in zip(rows, shapes.values(), strict=True)]
-        points = points_of(job.step, shapes)
+        rows, points = [*(array[:, None] for array in state), *job.inputs], points_of(job.step, shapes)
 
         def later(k: int) -> bool:
+            own = [array[0, min(k, array.shape[1] - 1)] for array in rows]
+            values = [array.reshape(shape) for array, shape in zip(own, shapes.values(), strict=True)]
             for n, part in enumerate((0.5, 0.5, 1.0), 1):
                 try:
                     found = points.quick(None, *values) or points.attempt(values)[0]
