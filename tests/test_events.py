@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -498,3 +500,65 @@ def test_what_a_simulation_with_events_does_not_take() -> None:
     with pytest.raises(lw.SimulationError, match=r"Weld.*Ball") as caught_error:
         lw.simulate(arm(), q, v, 0.2, DT, events=lw.Event(0.05, attach=[lw.Weld("tip"), OTHER]))
     assert len(caught_error.value.trajectory) > 20  # type: ignore[arg-type]
+
+
+def test_other_times_parameters_and_starts_take_no_other_code() -> None:
+    q, v = starts(arm())
+    events = [
+        lw.Event(height(), attach=CATCH, direction="falling", parameters=(levels()[:2, None] - 0.003,), name="lower"),
+        lw.Event(0.17, detach=CATCH, name="later"),
+    ]
+    again = lw.rollout(arm(), q[:2], 1.1 * v[:2], dt=DT, steps=100, events=events)
+    ours, theirs = again._job, caught()._job
+    assert ours is not None and theirs is not None and ours.step_plan is theirs.step_plan
+    assert record(again).counts[:, -1].any()
+
+
+def test_workers_take_events() -> None:
+    """A job with events is pickled, and split."""
+    q, v = starts(arm())
+    with ThreadPoolExecutor(2) as threads:
+        split = lw.rollout(arm(), q, v, dt=DT, steps=STEPS, events=falling(), executor=threads, chunk=2)
+    assert np.array_equal(split.q, caught().q)
+    assert np.array_equal(record(split).times, record(caught()).times, equal_nan=True)
+    job = pickle.loads(pickle.dumps(caught()._job))
+    assert job.step.events.digest == caught()._job.step.events.digest  # type: ignore[union-attr]
+
+
+def test_couplings_attach_as_written_and_redundant_rows_count_once_active() -> None:
+    """Gears that engage: a clutch, whose impact makes the velocities compatible at once."""
+    q, v = (x[3] for x in starts(arm()))
+    gears = lw.Coupling("joint_link2", "joint_link0", ratio=-0.5, offset=float(q[2] + 0.5 * q[0]))
+    run = lw.rollout(arm(), q, v, dt=DT, steps=30, events=lw.Event(4 * DT, attach=gears, in_place=False))
+    jumped, _ = lw.impact(arm(), run.q[4], lw.rollout(arm(), q, v, dt=DT, steps=4).v[-1], [gears])
+    close(run.v[4], jumped, 1e-12)
+    close(run.v[4:, 2], -0.5 * run.v[4:, 0], 0.1)
+    close(run.v[-1, 2], -0.5 * run.v[-1, 0], 0.05)
+
+
+def test_a_law_that_is_held_acts_on_in_steps_with_events() -> None:
+    law = lw.compile(lambda t, q, v: -3.0 * v - 10.0 * t, t=(), q=3, v=3)
+    q, v = (x[1] for x in starts(arm()))
+    event = lw.Event(10.5 * DT, attach=CATCH)
+    options: dict[str, Any] = {"friction_law": "smoothed", "events": event, "hold": 4}
+    compiled = lw.simulate(arm(), q, v, 30 * DT, DT, torque=law, **options)
+    called = lw.simulate(arm(), q, v, 30 * DT, DT, torque=lambda t, q, v: law(t, q, v), **options)
+    assert compiled.events == called.events and len(called.events) == 1
+    close(compiled.q, called.q, 1e-12)
+    close(compiled.tau, called.tau, 1e-10)
+
+
+def test_events_at_the_end_of_a_step_and_at_the_same_time() -> None:
+    """Times that are those of steps but for rounding, the last one included; two events at once."""
+    q, v = starts(arm())
+    ends = np.array([0.006, 0.07, 0.114, 0.138, 0.18])
+    other = lw.PointOnPlane("tip", normal=(0.0, 1.0, 0.0))
+    events = [lw.Event(ends, attach=CATCH, name="one"), lw.Event(ends, attach=other, name="two")]
+    run = lw.rollout(arm(), q, v, dt=DT, steps=90, events=events)
+    for k, end in enumerate(ends):
+        assert [(one.t, one.name) for one in run.trajectory(k).events] == [(end, "one"), (end, "two")]
+        counts = record(run).counts[k]
+        assert (counts[round(end / DT) - 1] == 0).all() and (counts[round(end / DT)] == 1).all()
+        after = round(end / DT)
+        moving = lw.frame_velocity(arm(), run.q[k, after], run.v[k, after], ["tip"], "local_world_aligned")[0, :3]
+        assert abs(moving @ NORMAL) < 1e-12 and abs(moving[1]) < 1e-12

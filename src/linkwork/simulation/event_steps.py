@@ -43,6 +43,8 @@ MOST_ROUNDS = 2000
 """The largest number of spans that are tried in a step."""
 NARROW = 1e-11
 """The width, relative to a step, to which the time of an event is known."""
+_ON_TIME = 1.0 - 1e-14
+"""The share of its time at which an event is due: the sum of many steps may be less by rounding."""
 PROBLEM = "the search for events within a step: too many follow each other"
 
 
@@ -109,7 +111,7 @@ def _guards(events: Events, t: Any, q: Any, v: Any, inputs: Mapping[str, Any]) -
     found = []
     for k in events.crossing:
         own, function = _inputs_of(inputs, k), events.changes[k].guard.function
-        found.append(t - own[0] if function is None else function(t, q, v, *own))
+        found.append(t - _ON_TIME * own[0] if function is None else function(t, q, v, *own))
     return found
 
 
@@ -252,12 +254,12 @@ def _begun(
 ) -> tuple[Plant, Answer]:
     """The plant of a span of length dt, of which some constraints are active, and its answer at its beginning."""
     of = step.with_all
-    grip = active, _placements(events, held_by(step.model, events.constraints), places)
+    switches = active, _placements(events, held_by(step.model, events.constraints), places)
     source = of.driving(inputs)
     if step.hold or "torque" in step.told:
         source = lambda *_: inputs["said"] if step.hold else inputs["told_torque"][0]  # noqa: E731
     load = (lambda *_: inputs["told_load"][0]) if "load" in step.told else of.load
-    plant = of.plant(dt, inputs, source=source, load=load, grip=grip)
+    plant = of.plant(dt, inputs, source=source, load=load, switches=switches)
     return plant, plant.answer(t, q, v, source(0, t, q, v))
 
 

@@ -71,7 +71,7 @@ class Plant:
     Attributes:
         of: the step. dt: its length.
         own: the varied parameters of the mechanism.
-        grip: which constraints are active (k,), and where they hold (grips, 4, 4), if these are data; or nothing.
+        switches: which constraints are active (k,), and where they hold (grips, 4, 4), if these are data; or nothing.
         source: (count, t, q, v) -> driving forces besides the parts.
         count: the number of the step.
         tau: the last driving forces. acting: the last joint forces.
@@ -91,9 +91,9 @@ class Plant:
         source: Source | None = None,
         load: Load | Array | None = None,
         start: Any = None,
-        grip: Sequence[Any] = (),
+        switches: Sequence[Any] = (),
     ) -> None:
-        self.grip = list(grip)
+        self.switches = list(switches)
         self.of, self.dt, self.own = of, dt, list(own)
         self.source: Source = source or (lambda count, t, q, v: None)
         self.start, self.touching, self._load = start, of.touching, load
@@ -146,7 +146,7 @@ class Plant:
         """Accelerations for given joint forces (..., nv), and the wrenches of the constraints."""
         f_ext = self._wrenches(t, q, v) if callable(self.load) else self.load
         dt = None if self.touching is None else self.dt
-        a, wrenches = self.accelerating(q, v, forces, rotors, f_ext, dt, *self.own, *self.grip)
+        a, wrenches = self.accelerating(q, v, forces, rotors, f_ext, dt, *self.own, *self.switches)
         return a, wrenches
 
     def answer(self, t: Any, q: Any, v: Any, tau: Any) -> Answer:
@@ -180,14 +180,14 @@ class Plant:
         of, count = self.of, len(armature.data)
 
         def moving(extra: Any, q: Any, v: Any, dt: Any, forces: Any, *more: Any) -> Sequence[Any]:
-            data, grip, loads = more[:count], more[count:last], more[last:]
+            data, switches, loads = more[:count], more[count:last], more[last:]
             f_ext = loads[0] if loads else constant
-            return self._constrained(armature.model(data), q, v, forces + extra, f_ext, grip)
+            return self._constrained(armature.model(data), q, v, forces + extra, f_ext, switches)
 
-        load, last = self._wrenches(t, q, v) if callable(self.load) else self.load, count + len(self.grip)
+        load, last = self._wrenches(t, q, v) if callable(self.load) else self.load, count + len(self.switches)
         constant = None if is_traced(load) else load
         loads = [load] if constant is None and load is not None else []
-        given = [self.acting.joints, *armature.data, *self.grip, *loads]
+        given = [self.acting.joints, *armature.data, *self.switches, *loads]
         return with_stops_in_loops(moving, (free.a, free.wrenches), of.model, of.joints, q, v, self.dt, given)
 
     def _mechanism(self, rotors: Any, own: Sequence[Any]) -> Model:
@@ -203,24 +203,24 @@ class Plant:
         self, q: Array, v: Array, forces: Array, rotors: Any, f_ext: Any, dt: Any, *own: Any
     ) -> Sequence[Array]:
         of, count = self.of, len(self.own)
-        model, grip = self._mechanism(rotors, own[:count]), own[count:]
+        model, switches = self._mechanism(rotors, own[:count]), own[count:]
         if self.touching is not None:
             return self._touched(self.touching, model, q, v, forces, f_ext, dt)
         if not of.constraints:
             return forward_dynamics(model, q, v, forces, f_ext, of.method), self.no_wrenches
-        return self._constrained(model, q, v, forces, f_ext, grip)
+        return self._constrained(model, q, v, forces, f_ext, switches)
 
     def _constrained(
-        self, model: Model, q: Array, v: Array, forces: Array, f_ext: Any, grip: Sequence[Any]
+        self, model: Model, q: Array, v: Array, forces: Array, f_ext: Any, switches: Sequence[Any]
     ) -> Sequence[Array]:
-        """Accelerations with constraints, of which those are active that a grip says, and their wrenches."""
+        """Accelerations with constraints, of which those are active that the switches say, and their wrenches."""
         of = self.of
-        if not grip:
+        if not switches:
             with strictly():  # the next step is made from it
                 return constrained_dynamics(
                     model, q, v, forces, of.constraints, f_ext, of.stabilisation, of.proximal, of.method
                 )
-        held, (active, placements) = held_by(model, of.constraints), grip
+        held, (active, placements) = held_by(model, of.constraints), switches
         solver = OfActive(held.name, of.proximal, active=active[held.of_rows])
         settings = held.settings(of.stabilisation, of.proximal)
         return motion(constrained_state(held, solver, placements, settings, q, v, forces, f_ext))
