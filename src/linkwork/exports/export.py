@@ -135,13 +135,13 @@ def _compiled(function: CompiledFunction, name: str | None) -> Unit:
     called = [*function.shapes, *result_names(function)]
     names, count = array_names(called), len(function.shapes)
     arguments = []
-    for own, (key, shape) in zip(names, function.shapes.items(), strict=False):
+    for label, (key, shape) in zip(names, function.shapes.items(), strict=False):
         model = function.configurations.get(key)
         space = "" if model is None else "configuration"
         draw = None if model is None else samples_in(model, space)
-        arguments.append(Part(own, key, shape, "", model, space, draw))
+        arguments.append(Part(label, key, shape, "", model, space, draw))
     rows = zip(names[count:], called[count:], function.result_shapes, strict=True)
-    results = [Part(own, key, shape) for own, key, shape in rows]
+    results = [Part(label, key, shape) for label, key, shape in rows]
     models = [*dict.fromkeys(function.configurations.values())]
     return Unit(own, function, arguments, results, f"{function.name}.", models[0] if len(models) == 1 else None)
 
