@@ -15,6 +15,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
 CHROMIUM := chromium
+# Compilers, emulators and more with which exports are built and run, by the names of Debian's packages.
+COMPILERS := gcc g++ clang cmake nodejs qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu \
+  libc6-dev-riscv64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
 
 # How many calls with hostile arguments make fuzz makes, and which: another seed each day.
 CALLS ?= 100000
@@ -26,13 +29,15 @@ EXPERIMENTS := virtual-work operational-inertia constraint-force closed-chains
 # A test file goes to one process as a whole, which then reuses the code that it compiled.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo quick test steps oldest coverage check lint layout types layers format bench fuzz docs site browser clean
+.PHONY: help demo quick test steps exports compilers oldest coverage check lint layout types layers format bench fuzz docs site browser clean
 
 help:
 	@echo "make demo      a humanoid puts a box on the floor: out/demo"
 	@echo "make quick     a telling part of the tests, in about a minute"
 	@echo "make test      all tests, the examples in docstrings included"
 	@echo "make steps     everything that steps, in every combination, against one slow step"
+	@echo "make exports   two hundred exports of random mechanisms, built and compared bit by bit"
+	@echo "make compilers install compilers and emulators, with which make test builds exports"
 	@echo "make oldest    all tests with the oldest numpy and llvmlite that are supported"
 	@echo "make coverage  which lines of src the tests run: out/coverage"
 	@echo "make check     ruff, its formatter, mypy, import-linter: make lint layout types layers"
@@ -65,6 +70,9 @@ test: $(STAMP)
 # The suite has a part of these combinations; continuous integration runs all.
 steps: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 tests/test_steps.py --every-step
+
+exports: $(STAMP)
+	$(BIN)/python -m pytest -q -n 2 tests/test_export.py --every-step -k random_models
 
 oldest:
 	$(MAKE) test VENV=.venv-oldest PINS='numpy==1.26.* llvmlite==0.45.* pandas==2.*'
@@ -125,6 +133,10 @@ site: $(VENV)/.site
 # From the system's packages, where these have it; needs their rights.
 browser:
 	command -v $(CHROMIUM) || apt-get install -y chromium || dnf install -y chromium || pacman -S --noconfirm chromium
+
+# The same, as far as there are such packages: what is missing, tests say.
+compilers:
+	for name in $(COMPILERS); do apt-get install -y --no-install-recommends $$name || echo "There is no $$name."; done
 
 clean:
 	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* dist build out docs/generated

@@ -13,8 +13,11 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SMALLER = {
+    "chain_mail": ("COLUMNS, ROWS, STEPS = 11, 10, 1000", "COLUMNS, ROWS, STEPS = 8, 6, 200"),
     "contact": ("STEP, STEPS = 1e-3, 1500", "STEP, STEPS = 1e-3, 300"),
-    "falling_chain": ("LINKS, LENGTH, MASS = 100, 2.0, 2.0", "LINKS, LENGTH, MASS = 60, 1.2, 1.2"),
+    "controller_in_c": ("1e-3, 10_000, 10", "1e-3, 2000, 10"),
+    "falling_chain": ("LINKS, LENGTH, MASS = 100, 2.0, 2.0", "LINKS, LENGTH, MASS = 52, 1.04, 1.04"),
+    "identify_panda": ("SAMPLES, NOISE, PULL = 400", "SAMPLES, NOISE, PULL = 120"),
     "lqr": (
         "    model = builder.build()\n    return model, balanced",
         "    arms = [f'joint_{side}_{part}' for side in ('left', 'right') for part in ('shoulder', 'arm')]\n"

@@ -238,6 +238,15 @@ def test_object_code_runs_on_other_cpus(triple: str, tmp_path: Path, request: py
     assert said([emulator, "./self_test"], tmp_path).endswith("bit by bit: passed\n")
 
 
+@needs("aarch64-linux-gnu-gcc", "qemu-aarch64")
+def test_the_source_has_the_same_bits_on_another_cpu(tmp_path: Path) -> None:
+    """Which fuses products with sums unless it is told not to."""
+    lw.export("inverse_dynamics", tmp_path, model=arm(), name="f")
+    command = ["aarch64-linux-gnu-gcc", "-std=c99", "-O1", "-static", "f.c", "f_test.c", "-lm", "-o", "self_test"]
+    built(command, tmp_path)
+    assert said(["qemu-aarch64", "./self_test"], tmp_path).endswith("bit by bit: passed\n")
+
+
 @pytest.mark.parametrize(
     ("triple", "begins"),
     [
@@ -436,4 +445,5 @@ def test_the_command_exports(tmp_path: Path) -> None:
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "serial_chain_step.c" in done.stdout, done.stderr
-    assert (tmp_path / "x" / "serial_chain_step.h").exists()
+    lw.export("step", tmp_path / "here", model=arm(), dt=0.01)
+    assert text_of(tmp_path / "x") == text_of(tmp_path / "here")  # in another process, the same bytes

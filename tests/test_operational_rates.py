@@ -88,6 +88,21 @@ def test_redundant_loops_have_a_rate_and_what_does_not_exist_has_none() -> None:
     close(lw.operational_inertia_rate(whole, q, v, [point], constraints=[*loops, *loops]), one, 1e-9)
 
 
+def test_many_bodies_and_no_points_have_rates_too() -> None:
+    """Beyond 50 bodies, code with loops is differentiated; points have an offset there."""
+    chain = lw.mechanisms.serial_chain(52, joint="spherical")
+    q, v = lw.random_state(chain, 6)
+    point, h = lw.Point(chain.body_names[8], (0.1, 0.2, 0.0), "position"), 1e-5
+    ends = [lw.Ball.at(chain, q, "tip")]
+    found = lw.operational_inertia_rate(chain, q, v, [point], constraints=ends)
+    with lw.interpreted():
+        ahead, behind = (
+            lw.operational_inertia(chain, lw.integrate(chain, q, x * v), [point], constraints=ends) for x in (h, -h)
+        )
+    close(found, (ahead - behind) / (2.0 * h), 1e-6)
+    assert lw.operational_inertia_rate(MODEL, Q, V, [], constraints=HELD["welds"]).shape == (0, 0)
+
+
 # Impedance
 
 

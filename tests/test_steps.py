@@ -194,8 +194,18 @@ def held(model: lw.Model, ends: list[lw.Constraint], q: Array, v: Array) -> list
 
 
 PAIRS = [*itertools.combinations(OPTIONS, 2)]
-FEW = [(), ("stops", "friction"), ("couplings",)]
-"""What the suite has of derivatives of 60 bodies, whose code takes longest; with contacts test_contact_many_bodies."""
+FEW: dict[int, list[tuple[str, ...]]] = {
+    6: [
+        (),
+        ("stops", "friction"),
+        ("friction", "loops"),
+        ("loops", "contacts"),
+        ("couplings",),
+        ("actuators", "springs"),
+    ],
+    60: [(), ("stops", "friction"), ("couplings",)],
+}
+"""What the suite has of derivatives, whose code takes longest; test_contact_many_bodies has contacts of many bodies."""
 
 
 def some(every: int) -> list[tuple[str, ...]]:
@@ -318,7 +328,7 @@ def check_energy(case: Case, path: lw.Trajectory) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.* instructions")
-@pytest.mark.parametrize("case", repeated(some(6), FEW))
+@pytest.mark.parametrize("case", repeated(FEW[6], FEW[60]))
 def test_derivatives_of_a_step_are_those_of_the_reference(case: Case) -> None:
     """Along a direction of the state and the driving forces: forward by lw.linearise, backward by pullback."""
     model, nv, (Q, V) = case.model, case.model.nv, (array[:2] for array in case.states)

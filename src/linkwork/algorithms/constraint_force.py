@@ -29,7 +29,10 @@ Force Algorithm, 1999. Deviations from the paper, and their reasons:
 - Blocks of different size 6 - n are padded to the largest with rows of the identity, whose unknowns come out as 0.
 - Rotors of inertia r, not in the paper, are additional rows √r K_J of K with a compliance of 1, as in ``virtual_work``.
 - Gravity is the world's acceleration -g. There is a single main chain, the longest path; other branches of the world
-  are side branches, too.
+  are side branches, too. A side branch enters the system by its Iᴬ alone, which takes a step for each of its links. A
+  second chain, joined by constraint forces, would have to respond to the unknown acceleration of the link that carries
+  it, by six more columns, and hand over what these are reduced to: a part that is hung in ``assembly``, which is the
+  method for trees of several long chains (docs/constraint-force.md says why its depth is less).
 
 Every link needs an inertia, and neighbours of very different mass cost digits; see ``lw.forward_dynamics``. Steps are
 at most 4 log₂ n + 12, 3 for each level of side branches, and log₂ k - 1 for each where k > 2 of them are on one body.

@@ -138,6 +138,11 @@ class CompiledFunction:
         return self._structure is not None
 
     @property
+    def task(self) -> TracedTask:
+        """What is computed, for any plan."""
+        return self._task
+
+    @property
     def plan(self) -> Plan:
         """How it runs while no form is requested."""
         return self._plan("auto")

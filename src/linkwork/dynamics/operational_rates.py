@@ -73,6 +73,8 @@ def operational_inertia_rate(
             return found
     (here, speed), batch = as_batch(model, _STATE, (q, v))
     assert here is not None and speed is not None
+    if not answer.rows:
+        return put_into(out, np.zeros((*batch, 0, 0)), apart={"q": q, "v": v})
     if is_traced(here) or is_traced(speed):
         return inertia_and_rate(answer, here, speed)[1]
     answer.rate = _kernel(answer)

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import finite_array, go_together, memory_for, once, switch
+from linkwork.arguments import choice, finite_array, go_together, memory_for, once, switch
 from linkwork.compiled.arrays import is_traced
-from linkwork.dynamics.arguments import Array, Frames
+from linkwork.dynamics.arguments import Array, Frames, as_frames
 from linkwork.dynamics.at_points import AtPoints
 from linkwork.dynamics.inversion import as_damping
+from linkwork.dynamics.operational import METHODS
 from linkwork.dynamics.questions import Constraints, Question
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
@@ -343,9 +344,16 @@ def effective_mass(
     """
     if not isinstance(point, str | Point):
         raise ArgumentError(f"point must be a frame's name or an lw.Point, not {shown(point)}")
-    given = Point(point) if isinstance(point, str) else point
-    position = Point(given.frame, given.offset, "position")
-    found: Array = _MASS.at(model, position, method, constraints=constraints)(out, q, direction)
+    known = as_frames(model, point).answers
+    key = effective_mass, method if type(method) is str else choice("method", method, METHODS)
+    answer = known.get(key) if constraints is None else None
+    if answer is None:
+        given = Point(point) if isinstance(point, str) else point
+        position = Point(given.frame, given.offset, "position")
+        answer = _MASS.at(model, [position], method, constraints=constraints)
+        if constraints is None:
+            known[key] = answer
+    found: Array = answer(out, q, direction)
     return found
 
 

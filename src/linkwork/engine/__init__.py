@@ -11,6 +11,7 @@ Its packages, in the order of the data flow; each imports only from those before
     run             memory and threads for calls of it
     mode            the form that the caller requests
     plans           a task to a plan: which form, and the one way to run it
+    targets         programs in other languages, and for other machines
     function        the plan of a call, kept with the model
     rollout         a step repeated over time
     system_check    a kernel of each kind, compared with the interpreter on this machine

@@ -18,9 +18,7 @@ def files(unit: Unit, provenance: str) -> dict[str, str]:
     return {
         f"{name}.h": text.header(),
         f"{name}.c": text.body(),
-        f"{name}_test.c": self_test(
-            unit, samples_of(unit), text.workspace, iterates(unit.function.program), provenance
-        ),
+        f"{name}_test.c": self_test(unit, samples_of(unit), text.workspace, iterates(unit.routine.program), provenance),
         "CMakeLists.txt": filled("CMakeLists.txt", name=name, provenance=provenance, sources=f"{name}.c {name}.h"),
         "README.md": readme(unit, text, provenance),
     }

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 
 from linkwork.engine.targets.language import C99
-from linkwork.engine.targets.routine import routine_of
 from linkwork.engine.targets.source import Source
 from linkwork.exports.status import Status, status_of
 from linkwork.exports.unit import Part, Unit
@@ -33,11 +32,10 @@ class CText:
     def __init__(self, unit: Unit, provenance: str, workspace: int | None = None) -> None:
         """``workspace`` is how many numbers code needs that is made in another way."""
         self.unit, self.provenance, self._workspace = unit, provenance, workspace
-        self.source = Source(routine_of(unit.plan), C99, unit.name)
+        self.source = Source(unit.routine, C99, unit.name)
         self.pivots = None
-        if unit.pivots is not None:
-            plan = unit.pivots.straight()
-            self.pivots = Source(routine_of(plan), C99, f"{unit.name}_pivots")
+        if unit.pivots_routine is not None:
+            self.pivots = Source(unit.pivots_routine, C99, f"{unit.name}_pivots")
         self.status: Status = status_of(unit, self.source.problems)
 
     @property
@@ -146,11 +144,11 @@ class CText:
         takes = [f"std::span<const double, {part.size}> {part.name}" for part in self.unit.arguments]
         takes += [f"std::span<double, {part.size}> {part.name}" for part in self.unit.results]
         takes.append(f"std::span<double, {self.workspace}> workspace")
-        given = ", ".join(f"{part.name}.data()" for part in self.parts)
+        arguments = ", ".join(f"{part.name}.data()" for part in self.parts)
         return [
             "#if defined(__cplusplus) && (__cplusplus >= 202002L)",
             "#include <span>\n",
-            f"inline int {name}({_listed(takes)})\n{{\n    return {name}({given}, workspace.data());\n}}",
+            f"inline int {name}({_listed(takes)})\n{{\n    return {name}({arguments}, workspace.data());\n}}",
             "#endif\n",
         ]
 
@@ -227,20 +225,20 @@ class CText:
         n, name, source = self._joints, self.unit.name, self.pivots
         arrays = {"argument0": "q", "result0": "workspace", "result1": f"workspace + {n}"}
         arrays |= {"shared": f"workspace + {2 * n}", "memory": f"workspace + {2 * n + source.shared}"}
-        given = ", ".join(arrays[array] for array in source.entry.parameters)
+        arguments = ", ".join(arrays[array] for array in source.entry.parameters)
         unused = "" if "argument0" in source.entry.parameters else "\n    (void)q;"
         return [f"""\
-/* The status of the first joint from the tips that moves no inertia, or the given one if each moves some. */
+/* The status of the first joint from the tips that moves no inertia, or ``status`` if each moves some. */
 static int {name}_singular(const double *restrict q, double *restrict workspace, int status)
 {{
-    int found = status;{unused}
-    {source.entry.name}({given});
+    int joint = status;{unused}
+    {source.entry.name}({arguments});
     for (ptrdiff_t k = 0; k < {n}; ++k) {{
         if (!(workspace[k] > 1e-14 * workspace[{n} + k]) && lw_finite(workspace[{n} + k])) {{
-            found = (int)({self.status.joints} + k);
+            joint = (int)({self.status.joints} + k);
         }}
     }}
-    return found;
+    return joint;
 }}
 """]  # fmt: skip
 
@@ -274,12 +272,12 @@ int {name}_batch(size_t states, {self._plain_parameters()},
             places.append(start)
             start += part.size
         following = [f"workspace + {place}" for place in places]
-        given = ", ".join([*(part.name for part in unit.arguments), *following, f"workspace + {start}"])
+        arguments = ", ".join([*(part.name for part in unit.arguments), *following, f"workspace + {start}"])
         lines = [
             f"int {unit.name}_run({self._run_parameters('restrict')})",
             "{",
             "    for (size_t i = 0; i < steps; ++i) {",
-            f"        const int status = {unit.name}({given});",
+            f"        const int status = {unit.name}({arguments});",
             "        if (status != 0) {",
             "            if (where != NULL) {",
             "                *where = i;",

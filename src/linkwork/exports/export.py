@@ -41,7 +41,43 @@ def export(
     cpu: str | None = None,
     **options: Any,
 ) -> list[Path]:
-    """Write a function into a folder, so that it runs without linkwork."""
+    """Write a function into a folder, so that it runs without linkwork: on a robot, in a simulator, in a browser.
+
+    Results have the same bits as here wherever no product is fused with a sum. Each folder has a self-test with the
+    expected bits, a README that says how to build and call, and in which order, frames and units numbers are, and
+    ``export.json`` with linkwork's version and digests. Exporting again writes the same bytes.
+
+    Args:
+        function: one of ``lw.compile``; a controller of ``lw.control``, exported with its present gains and references;
+            or a name: of a public function of a mechanism, such as "forward_dynamics" or "inverse_kinematics", or
+            "step", one step of ``lw.rollout``, with the loop of time around it.
+        folder: to write into: a new one, an empty one, or that of an earlier export, whose files are replaced.
+        target: "c99" (a source and a header for C and C++), "object" (an object for ``triple`` and ``cpu``), "shared"
+            (the same as a library; needs a linker), "wasm" (WebAssembly with a wrapper in JavaScript; of a step, also
+            a page that shows it) or "python" (a module that needs NumPy and the library beside it).
+        model: the mechanism of a function that is exported by its name.
+        name: of the exported function; made from the names of the mechanism and the function if left out.
+        triple: LLVM's name of a machine, such as "aarch64-linux-gnu"; "armv7", "thumbv7em" and "riscv64" are enough.
+            This machine if left out.
+        cpu: its CPU, such as "cortex-a72"; a plain one of that triple if left out, or this one.
+        **options: of a function by its name, as in Python (``frames``, ``method``, ``constraints``, ``dt``, ...);
+            ``inputs`` are optional arguments that it should have, such as ["f_ext"].
+
+    Returns:
+        The files.
+
+    Raises:
+        ArgumentError: for what cannot be exported, such as functions of Python, and for invalid names and options.
+        LinkworkError: if a linker is missing.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> import linkwork as lw
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     files = lw.export("energy", folder, model=lw.mechanisms.pendulum(), name="energy")
+        ...     [path.name for path in files]
+        ['CMakeLists.txt', 'README.md', 'energy.c', 'energy.h', 'energy_test.c', 'export.json']
+    """
     choice("target", target, [*TARGETS])
     path = checked(folder)
     unit = unit_of(function, model, name, options)
@@ -99,13 +135,13 @@ def _compiled(function: CompiledFunction, name: str | None) -> Unit:
     called = [*function.shapes, *result_names(function)]
     names, count = array_names(called), len(function.shapes)
     arguments = []
-    for given, (key, shape) in zip(names, function.shapes.items(), strict=False):
+    for label, (key, shape) in zip(names, function.shapes.items(), strict=False):
         model = function.configurations.get(key)
         space = "" if model is None else "configuration"
         draw = None if model is None else samples_in(model, space)
-        arguments.append(Part(given, key, shape, "", model, space, draw))
+        arguments.append(Part(label, key, shape, "", model, space, draw))
     rows = zip(names[count:], called[count:], function.result_shapes, strict=True)
-    results = [Part(given, key, shape) for given, key, shape in rows]
+    results = [Part(label, key, shape) for label, key, shape in rows]
     models = [*dict.fromkeys(function.configurations.values())]
     return Unit(own, function, arguments, results, f"{function.name}.", models[0] if len(models) == 1 else None)
 

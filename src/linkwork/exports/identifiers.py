@@ -33,7 +33,6 @@ _TAKEN = {
     "square",
     "state",
     "own",
-    "found",
     "k",
     "i",
 }
@@ -55,20 +54,20 @@ def function_name(name: object) -> str:
 
 def default_name(*words: str) -> str:
     """A name for the exported function, of words that may be no identifiers."""
-    found = "_".join(re.sub(r"[^A-Za-z0-9]+", "_", word).strip("_") for word in words if word).strip("_")
-    found = re.sub(r"__+", "_", found)[:_LONGEST].rstrip("_")
-    if not found or not found[0].isalpha():
-        found = f"function_{found}".rstrip("_")
-    return f"{found}_" if found in KEYWORDS or found in _TAKEN or found.startswith("lw_") else found
+    name = "_".join(re.sub(r"[^A-Za-z0-9]+", "_", word).strip("_") for word in words if word).strip("_")
+    name = re.sub(r"__+", "_", name)[:_LONGEST].rstrip("_")
+    if not name or not name[0].isalpha():
+        name = f"function_{name}".rstrip("_")
+    return f"{name}_" if name in KEYWORDS or name in _TAKEN or name.startswith("lw_") else name
 
 
 def array_names(names: Iterable[str]) -> list[str]:
     """Names for arrays, each different, as near to these as possible."""
-    found: list[str] = []
+    chosen: list[str] = []
     for number, name in enumerate(names):
         plain = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") if name.isascii() else ""
         own = plain if plain and plain[0].isalpha() and len(plain) <= _LONGEST else f"array{number}"
-        while own in KEYWORDS or own in _TAKEN or own in found or own.startswith("lw_"):
+        while own in KEYWORDS or own in _TAKEN or own in chosen or own.startswith("lw_"):
             own = f"the_{own}" if own.startswith("lw_") else f"{own}_"
-        found.append(own)
-    return found
+        chosen.append(own)
+    return chosen

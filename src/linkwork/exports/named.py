@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import Any, NamedTuple
 
@@ -11,12 +11,9 @@ import numpy as np
 from linkwork.arguments import Array
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.compiled_function import CompiledFunction
-from linkwork.compiled.compiling import compile as compiled
+from linkwork.compiled.compiling import compiled
 from linkwork.compiled.results import names_of
-from linkwork.compiled.tracing import trace
 from linkwork.dynamics.arguments import as_frames
-from linkwork.engine.ir.passes import needed
-from linkwork.engine.mode import form
 from linkwork.engine.plans.costs import within
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, UnknownNameError
@@ -149,24 +146,13 @@ def named_unit(name: str, model: Model, function: str, options: Mapping[str, Any
     call = getattr(imported("linkwork"), function)
 
     def text(**arrays: Any) -> Any:
-        found = call(model, **arrays, **options)
-        return vars(found) if is_dataclass(found) else found
+        value = call(model, **arrays, **options)
+        return vars(value) if is_dataclass(value) else value
 
-    made = traced(function, text, {part.called: part.shape for part in parts})
+    made = compiled(function, text, {part.called: part.shape for part in parts})
     results = _results(model, made, what)
     return Unit(name, made, parts, results, f"{what.about[0].upper()}{what.about[1:]} of '{model.name}'.", model, 0,
                 _pivots(model) if function in _SINGULAR else None)  # fmt: skip
-
-
-def traced(function: str, text: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]]) -> CompiledFunction:
-    """A text as a compiled function: with loops over bodies if it would be too long without. It is linkwork's own, so
-    that one trace is enough.
-    """
-    program, structure, results = trace(function, text, shapes, warns=False)
-    if not within("traced", needed(program)):
-        with form("looped"):
-            program, structure, results = trace(function, text, shapes, warns=False)
-    return CompiledFunction(function, shapes, lambda: program, structure, results, function=text)
 
 
 def _argument(model: Model, key: str, options: Mapping[str, Any]) -> Part:
@@ -217,8 +203,8 @@ def _results(model: Model, made: CompiledFunction, what: Named) -> list[Part]:
 
 def result_names(function: CompiledFunction) -> list[str]:
     """What the results of a compiled function are called."""
-    found = names_of(function._structure, "result")
-    return [name.removeprefix("result.").replace("']", "").replace("['", "_").removeprefix("result_") for name in found]
+    names = names_of(function._structure, "result")
+    return [name.removeprefix("result.").replace("']", "").replace("['", "_").removeprefix("result_") for name in names]
 
 
 _SINGULAR = (
@@ -250,4 +236,4 @@ def _pivots(model: Model) -> CompiledFunction | None:
                     rows[i][j] = rows[i][j] - ratio * rows[k][j]
         return array_of([rows[k][k] for k in range(model.nv)]), array_of(own)
 
-    return compiled(pivots, q=(model.nq,))
+    return compiled("pivots", pivots, {"q": (model.nq,)})

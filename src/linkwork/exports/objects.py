@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from linkwork.engine.code.cross import Machine, compile_modules, machine
 from linkwork.engine.targets.llvm_module import Functions
-from linkwork.engine.targets.routine import routine_of
 from linkwork.errors import ArgumentError, LinkworkError
 from linkwork.exports.c99 import iterates
 from linkwork.exports.c_source import CText
@@ -40,8 +39,8 @@ class Code(NamedTuple):
 def code_of(unit: Unit, provenance: str, target: Machine, short: bool = False) -> Code:
     """The object code of a unit for a machine; ``short`` code has one kernel for one state and for many."""
     functions = Functions(
-        routine_of(unit.plan), unit.name, target.bits, target.lanes, unit.over_time,
-        None if unit.pivots is None else routine_of(unit.pivots.straight()),
+        unit.routine, unit.name, target.bits, target.lanes, unit.over_time,
+        unit.pivots_routine,
         short,
     )  # fmt: skip
     text = CText(unit, provenance, functions.workspace)
@@ -82,7 +81,7 @@ def _beside(unit: Unit, code: Code, provenance: str, file: str, build: str) -> d
     return {
         f"{unit.name}.h": code.text.header(),
         f"{unit.name}_test.c": self_test(
-            unit, samples, code.text.workspace, iterates(unit.function.program), provenance
+            unit, samples, code.text.workspace, iterates(unit.routine.program), provenance
         ),
         "README.md": readme(unit, code.text, provenance, f"{about}\n\n{build}"),
     }
@@ -123,9 +122,9 @@ def _linker(triple: str) -> str:
     short = re.sub("-(unknown|pc)-", "-", triple).replace("armv7-", "arm-")
     names = _LINKERS if here else (f"{short}-gcc", f"{short}-ld", "ld.lld")
     for name in names:
-        found = shutil.which(name)
-        if found is not None:
-            return found
+        command = shutil.which(name)
+        if command is not None:
+            return command
     raise LinkworkError(
         f"target 'shared' needs a linker, and none of {', '.join(names)} is installed; target='object' needs none"
     )

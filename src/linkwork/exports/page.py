@@ -68,12 +68,12 @@ def _rest(model: Model) -> Array:
 
 def _joints(model: Model) -> list[dict[str, Any]]:
     """The joints that a slider can move: of one number each."""
-    found = []
+    joints = []
     for body, q in zip(model.bodies, model.q_start, strict=True):
         if body.joint.nq != 1 or body.joint.nv != 1:
             continue
         low, high = float(model.lower_limit[q]), float(model.upper_limit[q])
         reach = 3.15 if body.joint.angles else 1.0
         low, high = (low, high) if isfinite(low) and isfinite(high) and low < high else (-reach, reach)
-        found.append({"name": one_line(body.joint_name), "q": int(q), "low": low, "high": high})
-    return found
+        joints.append({"name": one_line(body.joint_name), "q": int(q), "low": low, "high": high})
+    return joints

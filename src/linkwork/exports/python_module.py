@@ -37,7 +37,7 @@ def files(unit: Unit, provenance: str, triple: str | None = None, cpu: str | Non
         library_literal=repr(library), name=name, parameters=parameters, arguments=_shapes(unit.arguments),
         results=_shapes(unit.results), workspace=code.text.workspace, described=_described(unit),
         first_result=code.text.status.results, run=run, samples=_samples(unit),
-        tolerance_literal=SOLVER_TOLERANCE if iterates(unit.function.program) else TOLERANCE,
+        tolerance_literal=SOLVER_TOLERANCE if iterates(unit.routine.program) else TOLERANCE,
     )  # fmt: skip
     results = ", ".join(part.name for part in unit.results)
     call = _CALL.format(name=name, results=results, parameters=parameters)

@@ -47,7 +47,7 @@ def _call(unit: Unit) -> str:
     name, parts = unit.name, [*unit.arguments, *unit.results]
     arrays = "\n".join(f"static double {part.name}[{name}_size_{part.name} + 1];" for part in parts if not part.size)
     declared = "\n".join(f"static double {part.name}[{name}_size_{part.name}];" for part in parts if part.size)
-    given = ", ".join(part.name for part in parts)
+    arguments = ", ".join(part.name for part in parts)
     also = f"\n`{name}_batch` computes many states in one call." + (
         f" `{name}_run` repeats the step." if unit.over_time else ""
     )
@@ -58,7 +58,7 @@ def _call(unit: Unit) -> str:
 {declared}{arrays}
 static double workspace[{name}_size_workspace + 1];
 
-int status = {name}({given}, workspace);
+int status = {name}({arguments}, workspace);
 if (status != 0) {{
     puts({name}_status(status));
 }}

@@ -24,26 +24,14 @@ class Samples(NamedTuple):
 
 
 def samples_of(unit: Unit) -> Samples:
-    """States drawn from a fixed seed, those whose results are finite, computed by code with the same program."""
+    """States drawn from a fixed seed, those whose results are finite, computed by the definition of its program."""
     size = sum(part.size for part in (*unit.arguments, *unit.results))
     count = max(1, min(_MOST, _NUMBERS // max(1, size)))
     random = np.random.default_rng(0)
     drawn = [[part.drawn(random).ravel() for part in unit.arguments] for _ in range(min(_TRIES, 4 * count))]
     arguments = [np.array([row[k] for row in drawn]).reshape(len(drawn), -1) for k in range(len(unit.arguments))]
     with np.errstate(all="ignore"):
-        results = computed(unit, arguments, len(drawn))
+        results = unit.routine.evaluated(arguments)
     finite = np.all([np.isfinite(each).all(axis=1) for each in results], axis=0)
     chosen = np.flatnonzero(finite)[:count]
     return Samples([each[chosen] for each in arguments], [each[chosen] for each in results])
-
-
-def computed(unit: Unit, arguments: list[Array], states: int) -> list[Array]:
-    """The results of states by the program that is exported: its definition, or code where it calls code with loops."""
-    from linkwork.engine.plans.traced import evaluated
-
-    plan = unit.plan
-    if plan.source.callees:
-        return [np.concatenate(each) for each in zip(*(
-            plan.run([np.ascontiguousarray(a[k : k + 1]) for a in arguments], 1)[0] for k in range(states)
-        ), strict=True)]  # fmt: skip
-    return evaluated(plan.program, plan.task, arguments, states)

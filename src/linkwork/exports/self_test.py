@@ -116,8 +116,8 @@ def _states(unit: Unit, call: str) -> list[str]:
     lines += ["            ++wrong;", "        }"]
     for part in unit.results:
         if part.size:
-            given = f'"{part.name}", {part.name}, {part.name}_bits, i, {part.size}, exact'
-            lines.append(f"        wrong += compare({given});")
+            arguments = f'"{part.name}", {part.name}, {part.name}_bits, i, {part.size}, exact'
+            lines.append(f"        wrong += compare({arguments});")
     return [*lines, "    }"]
 
 
@@ -129,13 +129,16 @@ def _batch(unit: Unit) -> list[str]:
               for part in unit.arguments if part.size]  # fmt: skip
     lines += ["    }"] if len(lines) > 1 else []
     lines = lines if lines[-1] == "    }" else []
-    given = ", ".join(f"all_{part.name}" for part in parts)
-    lines += [f"    status = {name}_batch(STATES, {given}, workspace, NULL);", "    wrong += (status != 0) ? 1 : 0;"]
+    arguments = ", ".join(f"all_{part.name}" for part in parts)
+    lines += [
+        f"    status = {name}_batch(STATES, {arguments}, workspace, NULL);",
+        "    wrong += (status != 0) ? 1 : 0;",
+    ]
     lines += ["    for (size_t i = 0; i < STATES; ++i) {"]
     for part in unit.results:
         if part.size:
-            given = f'"{part.name} of a batch", &all_{part.name}[i * {part.size}], {part.name}_bits, i, {part.size}'
-            lines.append(f"        wrong += compare({given}, exact);")
+            arguments = f'"{part.name} of a batch", &all_{part.name}[i * {part.size}], {part.name}_bits, i, {part.size}'
+            lines.append(f"        wrong += compare({arguments}, exact);")
     return [*lines, "    }"]
 
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from linkwork.algorithms import STEP_PARTS
 from linkwork.arguments import seconds
+from linkwork.compiled.compiling import compiled
 from linkwork.dynamics.kinematics import neutral
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError
 from linkwork.exports.identifiers import array_names
-from linkwork.exports.named import named_unit, samples_in, traced
+from linkwork.exports.named import named_unit, samples_in
 from linkwork.exports.unit import Part, Unit
 from linkwork.model.model import Model
 from linkwork.simulation.rollouts.request import request_of
@@ -32,7 +33,7 @@ _PYTHON = ("policy", "executor", "hold", "record", "steps")
 
 
 def step_unit(name: str, model: Model, options: Mapping[str, Any]) -> Unit:
-    """A step of ``lw.rollout``: its options, ``dt``, and ``inputs``, the arrays that each step is given."""
+    """A step of ``lw.rollout``: its options, ``dt``, and ``inputs``, the arrays that each step takes."""
     for key in options:
         if key in _PYTHON:
             why = "a policy is a Python function" if key == "policy" else "it is of lw.rollout"
@@ -56,8 +57,8 @@ def step_unit(name: str, model: Model, options: Mapping[str, Any]) -> Unit:
     step, job = request.job.step, request.job
     fixed = {key: job.parts[key][0, 0].reshape(shape) for key, shape in job.all_shapes.items() if key not in arrays}
 
-    def text(q: Any, v: Any, progress: Any, **given: Any) -> tuple[Any, ...]:
-        named = {key: value for key, value in (fixed | given).items() if key in job.all_shapes and key != "dt"}
+    def text(q: Any, v: Any, progress: Any, **arguments: Any) -> tuple[Any, ...]:
+        named = {key: value for key, value in (fixed | arguments).items() if key in job.all_shapes and key != "dt"}
         return step.advance(q, v, progress, dt, **named)
 
     size = step.size_of_sums
@@ -69,15 +70,15 @@ def step_unit(name: str, model: Model, options: Mapping[str, Any]) -> Unit:
         Part("v", "v", (model.nv,), "velocity, rad/s or m/s", model, "velocity"),
         Part("progress", "progress", (size,), f"{about}; zeros at first", None, "", lambda _: np.zeros(size)),
     ]  # fmt: skip
-    for given, (key, shape) in zip(array_names(arrays), arrays.items(), strict=True):
+    for own, (key, shape) in zip(array_names(arrays), arrays.items(), strict=True):
         space = STEP_PARTS[key]
-        parts.append(Part(given, key, shape, _INPUTS[key], model, space, samples_in(model, space)))
+        parts.append(Part(own, key, shape, _INPUTS[key], model, space, samples_in(model, space)))
     results = [
         Part(f"{part.name}_next", f"{part.called}_next", part.shape, f"{part.about.split(';')[0]}, after the step",
              part.model, part.space)
         for part in parts[:3]
     ]  # fmt: skip
-    made = traced("step", text, shapes)
+    made = compiled("step", text, shapes)
     notes = [f"A step lasts {dt!r} s."]
 
     def shown() -> tuple[Unit, Unit]:
@@ -88,11 +89,11 @@ def step_unit(name: str, model: Model, options: Mapping[str, Any]) -> Unit:
     return Unit(name, made, parts, results, about, model, 3, None, notes, (dt, shown))
 
 
-def _inputs(given: Any, driven: bool) -> list[str]:
+def _inputs(names: Any, driven: bool) -> list[str]:
     """The arrays that each step takes besides the state."""
-    if given is None:
+    if names is None:
         return ["tau"] if driven else []
-    listed = [given] if isinstance(given, str) else list(given)
+    listed = [names] if isinstance(names, str) else list(names)
     for key in listed:
         if key not in _INPUTS:
             raise ArgumentError(f"inputs: a step has no input {key!r}; it has {', '.join(map(repr, _INPUTS))}")

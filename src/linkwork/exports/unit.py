@@ -11,10 +11,10 @@ import numpy as np
 from linkwork.arguments import Array
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.engine.code import fingerprint
-from linkwork.engine.ir.program import calls
-from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.spaces import SPACES
+from linkwork.engine.targets.routine import Routine, routine_of
 from linkwork.model.model import Model
+from linkwork.properties import cached_property
 
 Samples = Callable[[np.random.Generator], Array]
 """Draws an argument of one state."""
@@ -29,7 +29,7 @@ class Part:
     Attributes:
         name: in the generated text; ``called`` is what Python calls it.
         about: what it is, with units.
-        model, space: of what it is a number for each joint or body, if that is known.
+        model, space: of what it is a number for each joint or body, if it is that.
     """
 
     name: str
@@ -86,17 +86,21 @@ class Unit:
     notes: Sequence[str] = field(default_factory=list)
     page: tuple[float, Callable[[], tuple[Unit, Unit]]] | None = None
 
-    @property
-    def plan(self) -> StraightLine:
-        plan = self.function.straight()
-        assert isinstance(plan, StraightLine)
-        return plan
+    @cached_property
+    def routine(self) -> Routine:
+        """Its program, and what that calls."""
+        return routine_of(self.function.task)
+
+    @cached_property
+    def pivots_routine(self) -> Routine | None:
+        """Those of the pivots."""
+        return None if self.pivots is None else routine_of(self.pivots.task)
 
     @property
     def trace_digest(self) -> str:
         """Of what is computed, number by number."""
-        called = [fingerprint.of_model(what.model, what.frames) for what in calls(self.function.program)]
-        return fingerprint.key(self.function.digest, called)
+        called = [fingerprint.of_model(what.model, what.frames) for what in self.routine.called]
+        return fingerprint.key(fingerprint.of_program(self.routine.program), called)
 
     @property
     def model_digest(self) -> str | None:

@@ -31,20 +31,20 @@ def files(unit: Unit, provenance: str) -> dict[str, str | bytes]:
         for k in range(len(samples))
         for rows in [(*samples.arguments, *samples.results)]
     ]
-    iterating = iterates(unit.function.program)
+    iterating = iterates(unit.routine.program)
     inputs = ", ".join(f'"{part.name}"' for part in unit.arguments)
     outputs = ", ".join(f'"{part.name}"' for part in unit.results)
     build = (
         f"Put `{name}.wasm` and `{name}.js` into one folder; `{name}.d.ts` has the types for TypeScript. "
         f"`node {name}_test.mjs` tests them. The module has {len(module.image):,} bytes and uses SIMD."
     )
-    given = ", ".join(part.name for part in unit.arguments)
+    arguments = ", ".join(part.name for part in unit.arguments)
     call = f"""\
 ```js
 import {{ load }} from "./{name}.js";
 
 const f = await load();
-const {{ {", ".join(part.name for part in unit.results)} }} = f.{name}({given});
+const {{ {", ".join(part.name for part in unit.results)} }} = f.{name}({arguments});
 ```
 
 `f.batch(states, ...)` computes many states; `f.call()` works on `f.arrays`, and copies nothing."""

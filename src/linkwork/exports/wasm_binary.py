@@ -49,13 +49,13 @@ class _Reader:
         return self.data[self.at - 1]
 
     def number(self) -> int:
-        found = shift = 0
+        value = shift = 0
         while True:
             byte = self.byte()
-            found |= (byte & 127) << shift
+            value |= (byte & 127) << shift
             shift += 7
             if byte < 128:
-                return found
+                return value
 
     def bytes(self) -> bytes:
         size = self.number()
@@ -67,12 +67,12 @@ class _Reader:
 
 
 def _number(x: int) -> bytes:
-    found = bytearray()
+    data = bytearray()
     while True:
-        found.append((x & 127) | (128 if x > 127 else 0))
+        data.append((x & 127) | (128 if x > 127 else 0))
         x >>= 7
         if not x:
-            return bytes(found)
+            return bytes(data)
 
 
 def _with_size(data: bytes) -> bytes:
@@ -85,7 +85,7 @@ def module_of(image: bytes, names: Sequence[str]) -> Module:
     custom: dict[str, bytes] = {}
     reader = _Reader(image)
     if image[:8] != _MAGIC:
-        raise LinkworkError("this LLVM makes no WebAssembly that is known here")
+        raise LinkworkError("this LLVM makes no WebAssembly of the first version")
     reader.at = 8
     while reader.more:
         kind, content = reader.byte(), reader.bytes()
@@ -105,7 +105,7 @@ def module_of(image: bytes, names: Sequence[str]) -> Module:
 
 def _imports(section: bytes) -> tuple[dict[str, str], int]:
     """What is imported, by name and kind, and the size of the table."""
-    reader, found, table = _Reader(section), dict[str, str](), 0
+    reader, imports, table = _Reader(section), dict[str, str](), 0
     for _ in range(reader.number()):
         reader.name()
         name, kind = reader.name(), reader.byte()
@@ -120,8 +120,8 @@ def _imports(section: bytes) -> tuple[dict[str, str], int]:
         elif kind == 3:
             reader.byte()
             reader.byte()
-        found[name] = ("function", "table", "memory", "global")[kind]
-    return found, table
+        imports[name] = ("function", "table", "memory", "global")[kind]
+    return imports, table
 
 
 def _functions(linking: bytes) -> Iterator[tuple[str, int]]:

@@ -17,7 +17,7 @@ def script(unit: Unit, provenance: str, module: Module, workspace: int) -> str:
     """The wrapper in JavaScript."""
     parts = [*unit.arguments, *unit.results]
     bottom = -(-module.data_end // 64) * 64
-    stack = _LARGE_STACK if iterates(unit.function.program) else _STACK
+    stack = _LARGE_STACK if iterates(unit.routine.program) else _STACK
     return filled(
         "wrapper.js",
         about=one_comment(unit.about), provenance=provenance, name=unit.name, kind=class_name(unit.name),

@@ -64,9 +64,9 @@ _OTHERS = {
 
 def machine(triple: str | None, cpu: str | None) -> Machine:
     """A machine by LLVM's names for it: this one if both are left out, a plain one of a triple."""
-    for name, given in (("triple", triple), ("cpu", cpu)):
-        if given is not None and (not isinstance(given, str) or not given or not given.isprintable()):
-            raise ArgumentError(f"{name} must be a name that LLVM has, not {shown(given)}")
+    for name, value in (("triple", triple), ("cpu", cpu)):
+        if value is not None and (not isinstance(value, str) or not value or not value.isprintable()):
+            raise ArgumentError(f"{name} must be a name that LLVM has, not {shown(value)}")
     here = jit.triple()
     if triple is None and cpu is None:
         return Machine(here, *jit.host(), jit.lanes(jit.host()))

@@ -26,6 +26,7 @@ from linkwork.engine.plans.planner import (
     plan_for,
     plan_for_trace,
     short_plan,
+    written_out,
 )
 from linkwork.engine.plans.task import Task
 from linkwork.engine.plans.traced import TracedTask
@@ -41,4 +42,5 @@ __all__ = [
     "plan_for",
     "plan_for_trace",
     "short_plan",
+    "written_out",
 ]

@@ -50,7 +50,7 @@ COSTS = {
     "traced": Cost(
         60_000,
         "instructions",
-        "machine code of a function over arrays; the interpreter",
+        "machine code of a function over arrays; traced again with calls of code with loops, or the interpreter",
         "36,000 3.7 s, 10.4 µs; interpreted 3.18e+04 µs | 72,000 6.6 s, 20.3 µs; interpreted 6.07e+04 µs | "
         "144,000 15 s, 40.9 µs; interpreted 1.4e+05 µs",
     ),

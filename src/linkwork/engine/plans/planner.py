@@ -24,6 +24,9 @@ from linkwork.model.memo import requested
 from linkwork.model.model import Model
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from linkwork.engine.ir.program import Program
     from linkwork.engine.plans.callee import Callee
     from linkwork.engine.plans.loops import Looped
 
@@ -160,6 +163,25 @@ def _callees(task: TracedTask, cpu: tuple[str, str] | None, lanes: int | None) -
             called = Task(segments, called.model, called.absent)
         found[callee] = _with_loops(called, cpu, lanes)
     return found
+
+
+def written_out(task: TracedTask) -> tuple[TracedTask, Program, Mapping[Callee, Looped]]:
+    """A traced task for other languages: the task, with calls of code with loops if it is too long without; its program
+    in the order in which it runs, all of it arithmetic; and the plans of the code that it calls, which is not compiled.
+    """
+    from linkwork.engine.ir.passes import needed, schedule
+    from linkwork.engine.ir.shared_calls import share_calls
+    from linkwork.engine.trace.replay import expanded
+
+    chosen = task
+    try:
+        if task.first and not within("traced", needed(task.program)):
+            chosen = task.in_loops
+    except TooLong:
+        chosen = task.in_loops
+    callees = _callees(chosen, None, None)
+    program = expanded(chosen.program)
+    return chosen, schedule(share_calls(program) if callees else program), callees
 
 
 def short_plan(task: TracedTask) -> Plan | None:

@@ -175,9 +175,9 @@ class Functions:
 
     def _one(self) -> str:
         """The function for one state: arguments are checked, then results."""
-        w, given = Writer(), len(self.routine.arguments)
+        w, inputs = Writer(), len(self.routine.arguments)
         status = "0"
-        for k in range(given):
+        for k in range(inputs):
             status = self._checked(w, "argument_status", k, status)
         refused, fine = w.block("refused"), w.block("fine")
         w.branch(w.compare("ne", status, 0, "i32"), refused, fine)
@@ -190,7 +190,7 @@ class Functions:
         else:
             self.one.call(w, self.arrays, own)
         status = "0"
-        for k in range(given, len(self.sizes)):
+        for k in range(inputs, len(self.sizes)):
             status = self._checked(w, "result_status", k, status)
         if self.pivots is not None:
             look = f"call i32 @singular(ptr %array0, ptr %workspace, i32 {status})"
@@ -200,12 +200,12 @@ class Functions:
 
     def _as_tile(self, w: Writer, memory: str) -> None:
         """One state in all lanes of a tile."""
-        given = len(self.routine.arguments)
+        inputs = len(self.routine.arguments)
         places = self._places(w, memory)
-        for array, size, place in zip(self.arrays[:given], self.sizes, places, strict=False):
+        for array, size, place in zip(self.arrays[:inputs], self.sizes, places, strict=False):
             w.let(f"call i1 @pack(ptr {array}, i64 {size}, i64 1, i64 {size}, ptr {place})")
         self.tile.call(w, places[:-1], places[-1])
-        for array, size, place in zip(self.arrays[given:], self.sizes[given:], places[given:-1], strict=True):
+        for array, size, place in zip(self.arrays[inputs:], self.sizes[inputs:], places[inputs:-1], strict=True):
             w.let(f"call i1 @unpack(ptr {place}, ptr {array}, i64 {size}, i64 1, i64 {size})")
 
     def _places(self, w: Writer, memory: str) -> list[str]:
@@ -258,7 +258,7 @@ class Functions:
 
     def _tiles(self, alone: bool = True) -> str:
         """States in tiles; if any number is not finite, every state again by itself, which finds the status."""
-        lanes, w, given = self.lanes, Writer(), len(self.routine.arguments)
+        lanes, w, inputs = self.lanes, Writer(), len(self.routine.arguments)
         tile = self.tile
         kernel, _ = tile.kernel(lanes)
         w.let("alloca i32, align 4", "%status")
@@ -272,10 +272,10 @@ class Functions:
             valid = w.either(w.compare("sge", left, lanes), "i64", lanes, left)
             fine = []
             rows = [w.at(array, w.mul(each.counter, size)) for array, size in zip(self.arrays, self.sizes, strict=True)]
-            for row, size, place in zip(rows[:given], self.sizes, places, strict=False):
+            for row, size, place in zip(rows[:inputs], self.sizes, places, strict=False):
                 fine.append(w.let(f"call i1 @pack(ptr {row}, i64 {size}, i64 {valid}, i64 {size}, ptr {place})"))
             tile.call(w, places[:-1], places[-1])
-            for row, size, place in zip(rows[given:], self.sizes[given:], places[given:-1], strict=True):
+            for row, size, place in zip(rows[inputs:], self.sizes[inputs:], places[inputs:-1], strict=True):
                 moved = f"ptr {place}, ptr {row}, i64 {size}, i64 {valid}, i64 {size}"
                 fine.append(w.let(f"call i1 @unpack({moved})"))
             w.store(w.all_of([*fine, w.load("%all", "i1", 1)]), "%all", "i1", 1)
@@ -293,11 +293,11 @@ class Functions:
 
     def _run(self) -> str:
         """The function that repeats a step: the state in place, which the step's results follow in the workspace."""
-        w, given = Writer(), len(self.routine.arguments)
+        w, inputs = Writer(), len(self.routine.arguments)
         following = ["%workspace"]
         for size in self.routine.results:
             following.append(w.at(following[-1], size))
-        arrays = listed(("ptr", each) for each in (*self.arrays[:given], *following))
+        arrays = listed(("ptr", each) for each in (*self.arrays[:inputs], *following))
         with w.loop(0, self._states(w, "%steps")) as step:
             status = w.let(f"call i32 @{self.name}({arrays})")
             with w.when(w.compare("ne", status, 0, "i32")):
@@ -308,7 +308,7 @@ class Functions:
                 with w.loop(0, size) as one:
                     w.store(w.load(w.at(new, one.counter)), w.at(array, one.counter))
         w.do("ret i32 0")
-        arrays = listed(("ptr", each) for each in (*self.arrays[:given], "%workspace", "%where"))
+        arrays = listed(("ptr", each) for each in (*self.arrays[:inputs], "%workspace", "%where"))
         return self._declared + w.function(f"i32 @{self.name}_run({self.size} %steps, {arrays})")
 
 
@@ -344,9 +344,9 @@ def _explained(name: str, texts: Sequence[tuple[int, str]], end: int) -> str:
     w = Writer()
     constants = {"@fine": "fine", "@none": "no status of this function"}
     constants |= {f"@text{k}": text for k, (_, text) in enumerate(texts)}
-    found = w.either(w.compare("eq", "%status", 0, "i32"), "ptr", "@fine", "@none")
-    known = w.all_of([w.compare("sgt", "%status", 0, "i32"), w.compare("slt", "%status", end, "i32")])
-    with w.loop(0, w.either(known, "i64", len(texts), 0), 1, [("ptr", found)]) as one:
+    text = w.either(w.compare("eq", "%status", 0, "i32"), "ptr", "@fine", "@none")
+    valid = w.all_of([w.compare("sgt", "%status", 0, "i32"), w.compare("slt", "%status", end, "i32")])
+    with w.loop(0, w.either(valid, "i64", len(texts), 0), 1, [("ptr", text)]) as one:
         start = w.load(w.at("@starts", one.counter, "i32"), "i32", 4)
         text = w.load(w.at("@texts", one.counter, "ptr"), "ptr", 4)
         one.carry(w.either(w.compare("sle", start, "%status", "i32"), "ptr", text, one.carried[0]))

@@ -43,10 +43,10 @@ class Pieces:
 
     def _length(self, block: Block) -> int:
         """The instructions of a block, those inside its loops included."""
-        found = self._lengths.get(id(block))
-        if found is None:
-            found = self._lengths[id(block)] = sum(map(self._weight, block.order))
-        return found
+        length = self._lengths.get(id(block))
+        if length is None:
+            length = self._lengths[id(block)] = sum(map(self._weight, block.order))
+        return length
 
     def _weight(self, n: int) -> int:
         loop = self.program.details[n]
@@ -137,19 +137,19 @@ class Pieces:
 
 
 def _places(spans: dict[int, tuple[int, int | None]]) -> tuple[dict[int, int], int]:
-    """A place for each value, given the pieces in which it is first and last needed, None for always."""
+    """A place for each value, by the pieces in which it is first and last needed, None for always."""
     free: list[int] = []
     ends: dict[int, list[int]] = defaultdict(list)
-    found: dict[int, int] = {}
+    places: dict[int, int] = {}
     size = now = 0
     for n, (first, end) in sorted(spans.items(), key=lambda item: (item[1][0], item[0])):
         while now < first:
             free += ends.pop(now, [])
             now += 1
         if free:
-            found[n] = free.pop()
+            places[n] = free.pop()
         else:
-            found[n], size = size, size + 1
+            places[n], size = size, size + 1
         if end is not None:
-            ends[end].append(found[n])
-    return found, size
+            ends[end].append(places[n])
+    return places, size

@@ -50,17 +50,17 @@ class Source:
 
     def loops(self, what: Any) -> tuple[Writer, Loops]:
         """The function of code with loops, which is written once for a mechanism."""
-        found = self._loops.get(what)
-        if found is None:
+        written = self._loops.get(what)
+        if written is None:
             loops, k = self._routine.called[what], len(self._loops)
             names = {kind: f"{self.prefix}_{kind}{k}" for kind in self.language.kinds}
             writer = Writer(self, loops.program, f"{self.prefix}_loops{k}", names, loops.sizes)
-            found = self._loops[what] = writer, loops
+            written = self._loops[what] = writer, loops
             text = "".join(writer.texts)
             for kind, values in (("data", loops.data), ("ints", loops.ints)):
                 if names[kind] in text:
                     self.tables.append(self.table(names[kind], kind, values.tolist()))
-        return found
+        return written
 
     def table(self, name: str, kind: str, values: Sequence[float]) -> str:
         """A constant table."""
@@ -102,12 +102,12 @@ def rows_of_numbers(numbers: Iterable[str]) -> str:
 
 def _places_of_rows(program: Program) -> tuple[dict[Rows, int], int]:
     """Where rows begin: their count, then the rows; and the size of all. The first number is that of a problem."""
-    found: dict[Rows, int] = {}
+    places: dict[Rows, int] = {}
     size = int(any(isinstance(what, Repeat) and not what.may_stop for what in _everything(program)))
     for rows in dict.fromkeys(_all_rows(program)):
-        found[rows] = size
+        places[rows] = size
         size += 1 + rows.most * rows.width
-    return found, size
+    return places, size
 
 
 def _everything(program: Program) -> Iterator[Any]:

@@ -53,7 +53,7 @@ class Settings:
     rungs: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
     on_the_ground: tuple[int, ...] = (2, 4, 8, 16, 32, 64, 128, 256)
     long: tuple[int, ...] = (100, 1_000, 10_000)
-    contacts: tuple[int, ...] = (0, 16, 64, 256)
+    contacts: tuple[int, ...] = (0, 64)
     """Of a snake of so many ``links_on_the_ground``."""
     links_on_the_ground: int = 1_024
 

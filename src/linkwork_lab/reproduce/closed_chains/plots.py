@@ -40,12 +40,14 @@ def _loops(times: dict[str, Any]) -> Any:
 
 
 def _depth(trees: dict[str, Any], loops: dict[str, Any]) -> Any:
-    picture = figure(11.0, 5.6)
-    panels = picture.subplots(2, 3).ravel()
+    picture = figure(13.0, 5.6)
+    panels = picture.subplots(2, 4).ravel()
     for panel, (name, row) in zip(panels, trees.items(), strict=False):
         lines(STYLES, panel, row["links"], row["path"], 1.0, "xy")
         panel.set(title=name, xlabel="links", ylabel="operations on the longest path")
     lines(STYLES, panels[len(trees)], loops["loops"], loops["path"], 1.0, "xy")
     panels[len(trees)].set(title="ladder", xlabel="loops", ylabel="operations on the longest path")
     panels[0].legend(fontsize=7)
+    for panel in panels[len(trees) + 1 :]:
+        panel.axis("off")
     return picture
