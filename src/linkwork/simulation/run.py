@@ -169,7 +169,7 @@ class Run:
             self.k, self.v = k, v
             said = say(0, k, k * dt, q, v)
             before = [array.copy() for array in state] if job.step.events is not None else []
-            if (later is not None and k < job.steps and not later(k)) or (step(k) and not self._ends(k)):
+            if not later(k) or (step(k) and not self._ends(k)):
                 self._check(before)
                 return self._in_python(q, v, said)
             self.count = k // every + 1
@@ -201,20 +201,20 @@ class Run:
 
         return say
 
-    def _later(self, state: Arrays, say: Callable[..., object]) -> Callable[[int], bool] | None:
+    def _later(self, state: Arrays, say: Callable[..., object]) -> Callable[[int], bool]:
         """A function that has all said about the later evaluations of a step, each in the state that follows from what
-        was said before, and returns whether it could; None if the first evaluation says it all.
+        was said before, and returns whether it could; nothing if the first evaluation says it all.
         """
         (torque, hold, load, _), job = self.functions, self.job
         if not job.step.several or (load is None and (torque is None or hold)):
-            return None
+            return lambda k: True
         shapes = state_of(job.step) | job.all_shapes
         rows, points = [*(array[:, None] for array in state), *job.inputs], points_of(job.step, shapes)
 
         def later(k: int) -> bool:
             own = [array[0, min(k, array.shape[1] - 1)] for array in rows]
             values = [array.reshape(shape) for array, shape in zip(own, shapes.values(), strict=True)]
-            for n, part in enumerate((0.5, 0.5, 1.0), 1):
+            for n, part in enumerate((0.5, 0.5, 1.0) if k < job.steps else (), 1):
                 try:
                     found = points.quick(None, *values) or points.attempt(values)[0]
                     say(n, k, k * self.dt + part * self.dt, *map(_read_only, found[2 * n - 2 : 2 * n]))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,7 +40,7 @@ from linkwork.simulation.step import Step
 from linkwork.simulation.step_arguments import options_of, with_events
 from linkwork.simulation.torques import Controller, Hold, Torque, load_of, torque_of
 from linkwork.simulation.trajectory import Trajectory
-from linkwork.simulation.watching import ViewerClosed, ViewerLoads, as_viewer
+from linkwork.simulation.watching import Viewer, ViewerClosed, ViewerLoads, as_viewer
 
 check_events = LateFunction("linkwork.simulation.events:check_events")
 warn_of_depth = LateFunction("linkwork.simulation.penetrations:warn_of_depth")
@@ -189,43 +189,66 @@ def _run_of(model: Model, given: dict[str, Any]) -> Run:
     given["tau"], torque = _driving(given["tau"], given["torque"])
     q, v = one_state(model, "q", "configuration", given["q"]), one_state(model, "v", "velocity", given["v"])
     dt, steps = time_steps(given["duration"], given["dt"])
-    every, hold = min(integer("record", given["record"], 1), steps), given["hold"]
-    hold = 0 if hold is None else integer("hold", hold, 1)
+    every = min(integer("record", given["record"], 1), steps)
     check_integrator(given["integrator"], given["solver"])
     tolerances = [positive(name, given[name]) for name in ("rtol", "atol")]
-    wanted, load = switch("contact_forces", given["contact_forces"]), _load_of(model, given["f_ext"])
-    viewer = None if given["viewer"] is None else as_viewer(given["viewer"])
-    law = torque if isinstance(torque, CompiledFunction) else None
-    in_code = load if viewer is None and isinstance(load, CompiledFunction) else None
-    options = {**given, "torque": law}
-    step, constant = options_of(model, dt, options, torque is not None, in_code, wanted or viewer is not None)
-    if law is not None and hold:
-        step = replace(step, hold=hold)
+    wanted, said = switch("contact_forces", given["contact_forces"]), _said(model, given, torque)
+    options, watches = {**given, "torque": said.law}, said.viewer is not None
+    step, constant = options_of(model, dt, options, torque is not None, said.in_code, wanted or watches)
+    if said.law is not None and said.hold:
+        step = replace(step, hold=said.hold)
     step, of_events = with_events(step, given["events"])
     _warn_of_start(step, q)
     parts = of_one_motion(model, constant | driving_parts(model, given), steps)
     own = parameters_of(step.law, "law", "parameters", given["parameters"], 3)
     inputs = {**own, **of_events}
     check_constant(inputs)
-    watched = None if viewer is None else ViewerLoads(viewer, load or _table(parts.pop("f_ext", None), dt))
+    functions = said.functions(model, parts.pop("f_ext", None) if watches else None, dt)
     job = Job(
         step, q[None], v[None],
         {"dt": np.full((1, 1, 1), dt), **{name: rows[None] for name, rows in parts.items()}}
         | {key: array[None] for key, (_, array, _) in inputs.items()},
-        steps, 1 if watched else every, current_form(), {key: shape for key, (_, _, shape) in inputs.items()},
+        steps, 1 if watches else every, current_form(), {key: shape for key, (_, _, shape) in inputs.items()},
         observed=True,
     )  # fmt: skip
-    told = load_of(model, watched or load) if (watched or load) is not in_code else None
-    function = None if torque is None or law is not None else torque_of(model, torque)
-    source = Hold(function if law is None else with_parameters(law, own), hold)
-    plant = step.plant(dt, {}, source=source, load=told or in_code)
+    source = Hold(functions.torque if said.law is None else with_parameters(said.law, own), said.hold)
+    plant = step.plant(dt, {}, source=source, load=functions.load or said.in_code)
     moved_by = Adaptive(model, given["solver"], *tolerances) if step.integrator == "adaptive" else integrator_of(step)
-    kept = every if watched else 1, step.contacts is None or wanted
-    functions = Functions(function, hold, told, watched)
-    if step.events is not None:
-        check_events(step.events, of_events, steps * dt)
-        _check_once(step, functions)
+    _check_events(step, of_events, steps * dt, functions)
+    kept = every if watches else 1, step.contacts is None or wanted
     return Run(job, plant, moved_by, functions, _bar(model, steps, given["progress"]), kept)
+
+
+class _Said(NamedTuple):
+    """What says driving forces and external wrenches: functions, and a viewer."""
+
+    torque: Any
+    hold: int
+    load: Any
+    viewer: Viewer | None
+
+    @property
+    def law(self) -> CompiledFunction | None:
+        """The torque that is part of the step."""
+        return self.torque if isinstance(self.torque, CompiledFunction) else None
+
+    @property
+    def in_code(self) -> CompiledFunction | None:
+        """The load that is."""
+        return self.load if self.viewer is None and isinstance(self.load, CompiledFunction) else None
+
+    def functions(self, model: Model, rows: Array | None, dt: float) -> Functions:
+        """What Python calls; with a viewer, ``rows`` are the external wrenches over time."""
+        watched = None if self.viewer is None else ViewerLoads(self.viewer, self.load or _table(rows, dt))
+        load, torque = watched or self.load, None if self.torque is self.law else torque_of(model, self.torque)
+        return Functions(torque, self.hold, None if load is self.in_code else load_of(model, load), watched)
+
+
+def _said(model: Model, given: Mapping[str, Any], torque: Torque) -> _Said:
+    """The same, of checked arguments."""
+    hold = 0 if given["hold"] is None else integer("hold", given["hold"], 1)
+    viewer = None if given["viewer"] is None else as_viewer(given["viewer"])
+    return _Said(torque, hold, _load_of(model, given["f_ext"]), viewer)
 
 
 def _bar(model: Model, steps: int, progress: Any) -> Bar | None:
@@ -242,8 +265,11 @@ def _warn_of_end(step: Step, path: Trajectory) -> None:
         warn_of_speed(step.model, path.q[-1:], path.v[-1:], abs(path.a[-1:]), lambda _: "the simulation")
 
 
-def _check_once(step: Step, functions: Functions) -> None:
-    """An error if Python functions would have to say something within a step with events."""
+def _check_events(step: Step, data: Any, duration: float, functions: Functions) -> None:
+    """An error if events cannot happen, or if Python functions would have to say something within a step with them."""
+    if step.events is None:
+        return
+    check_events(step.events, data, duration)
     if step.several and (functions.load is not None or (functions.torque is not None and not functions.hold)):
         raise ArgumentError(
             "events beside integrator='runge_kutta_4' take no Python function that is called several times in a step: "

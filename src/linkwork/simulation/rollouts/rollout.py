@@ -208,10 +208,7 @@ def rollout(
     request = request_of(model, given, length, steps, every, policy is not None)
     job, batch, keeps = request.job, request.batch, every > 0
     _check_start(job)
-    reused = None if out is None else _reused(job, batch, out, keeps)
-    into = reused if reused is not None and keeps else job.buffers()
-    if out is not None:
-        job = job.apart_from(into)
+    job, into = _apart(job, batch, out, keeps)
     loop = host_loop(job, batch, policy, held) if policy is not None else None
     with stepping():
         status = (loop or job).run(into, get_threads()) if executor is None else spread(job, into, executor, size)
@@ -228,6 +225,15 @@ def rollout(
         return result
     _warn_of_end(job, into, batch, length, result.q)
     return result
+
+
+def _apart(job: Job, batch: tuple[int, ...], out: Rollout | None, keeps: bool) -> tuple[Job, Sequence[Array]]:
+    """The job, and the arrays for its records, which share no memory with its own."""
+    if out is None:
+        return job, job.buffers()
+    reused = _reused(job, batch, out, keeps)
+    into = reused if keeps else job.buffers()
+    return job.apart_from(into), into
 
 
 def _check_start(job: Job) -> None:
