@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -14,7 +14,6 @@ from linkwork.arguments import integer, old_name, positive, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.call import stepping
-from linkwork.engine.mode import current_form
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
 from linkwork.late import LateFunction
 from linkwork.model.constraints import Constraint
@@ -29,22 +28,21 @@ from linkwork.simulation.arguments import (
     warn_of_speed,
 )
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
-from linkwork.simulation.coupled import check_within_limits
+from linkwork.simulation.evaluations import Functions
 from linkwork.simulation.events import Event
-from linkwork.simulation.integrators import Adaptive, check_integrator, integrator_of
-from linkwork.simulation.laws import Parameters, as_law, check_constant, parameters_of, with_parameters
-from linkwork.simulation.parts import driving_parts, of_one_motion
-from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.run import Functions, Run
+from linkwork.simulation.integrators import Adaptive, check_integrator
+from linkwork.simulation.laws import Parameters, as_law, check_constant, parameters_of
+from linkwork.simulation.parts import of_one_motion
+from linkwork.simulation.rollouts.jobs import job_of
+from linkwork.simulation.run import Run
+from linkwork.simulation.start import check_start
 from linkwork.simulation.step import Step
-from linkwork.simulation.step_arguments import options_of, with_events
-from linkwork.simulation.torques import Controller, Hold, Torque, load_of, torque_of
+from linkwork.simulation.step_arguments import StepArguments, step_arguments
+from linkwork.simulation.torques import Controller, Torque, load_of, torque_of
 from linkwork.simulation.trajectory import Trajectory
 from linkwork.simulation.watching import ViewerClosed, ViewerLoads, as_viewer
 
 check_events = LateFunction("linkwork.simulation.events:check_events")
-warn_of_depth = LateFunction("linkwork.simulation.penetrations:warn_of_depth")
-warn_of_errors = LateFunction("linkwork.simulation.off_constraints:warn_of_errors")
 
 Load = Callable[[float, Array, Array], ArrayLike] | ArrayLike | None
 
@@ -191,41 +189,46 @@ def _run_of(model: Model, given: dict[str, Any]) -> Run:
     dt, steps = time_steps(given["duration"], given["dt"])
     every, hold = min(integer("record", given["record"], 1), steps), given["hold"]
     hold = 0 if hold is None else integer("hold", hold, 1)
-    check_integrator(given["integrator"], given["solver"])
-    tolerances = [positive(name, given[name]) for name in ("rtol", "atol")]
+    adaptive = _adaptive(model, given)
     wanted, load = switch("contact_forces", given["contact_forces"]), _load_of(model, given["f_ext"])
     viewer = None if given["viewer"] is None else as_viewer(given["viewer"])
-    law = torque if isinstance(torque, CompiledFunction) else None
-    in_code = load if viewer is None and isinstance(load, CompiledFunction) else None
+    law, in_code = _compiled(torque), _compiled(load) if viewer is None else None
     options = {**given, "torque": law}
-    step, constant = options_of(model, dt, options, torque is not None, in_code, wanted or viewer is not None)
-    if law is not None and hold:
-        step = replace(step, hold=hold)
-    step, of_events = with_events(step, given["events"])
-    _warn_of_start(step, q)
-    parts = of_one_motion(model, constant | driving_parts(model, given), steps)
-    own = parameters_of(step.law, "law", "parameters", given["parameters"], 3)
-    inputs = {**own, **of_events}
-    check_constant(inputs)
+    arguments = step_arguments(model, dt, options, torque is not None, in_code, wanted or viewer is not None)
+    arguments = _of_one_motion(arguments, hold, steps, dt)
+    step, parts, _ = arguments
+    check_start(step, q[None])
     watched = None if viewer is None else ViewerLoads(viewer, load or _table(parts.pop("f_ext", None), dt))
-    job = Job(
-        step, q[None], v[None],
-        {"dt": np.full((1, 1, 1), dt), **{name: rows[None] for name, rows in parts.items()}}
-        | {key: array[None] for key, (_, array, _) in inputs.items()},
-        steps, 1 if watched else every, current_form(), {key: shape for key, (_, _, shape) in inputs.items()},
-        observed=True,
-    )  # fmt: skip
-    told = load_of(model, watched or load) if (watched or load) is not in_code else None
     function = None if torque is None or law is not None else torque_of(model, torque)
-    source = Hold(function if law is None else with_parameters(law, own), hold)
-    plant = step.plant(dt, {}, source=source, load=told or in_code)
-    moved_by = Adaptive(model, given["solver"], *tolerances) if step.integrator == "adaptive" else integrator_of(step)
+    told = watched or (load if in_code is None else None)
+    functions = Functions(function, hold, None if told is None else load_of(model, told), watched)
+    _check_once(step, functions)
+    job = job_of(arguments, q[None], v[None], dt, steps, 1 if watched else every, observed=True)
     kept = every if watched else 1, step.contacts is None or wanted
-    functions = Functions(function, hold, told, watched)
+    return Run(job, functions, adaptive, _bar(model, steps, given["progress"]), kept)
+
+
+def _adaptive(model: Model, given: Mapping[str, Any]) -> Adaptive | None:
+    """The adaptive integrator, if it is the one that is chosen; None for that of the step."""
+    check_integrator(given["integrator"], given["solver"])
+    tolerances = [positive(name, given[name]) for name in ("rtol", "atol")]
+    return Adaptive(model, given["solver"], *tolerances) if given["integrator"] == "adaptive" else None
+
+
+def _compiled(function: Any) -> CompiledFunction | None:
+    """A function that becomes part of the step's code; None for any other."""
+    return function if isinstance(function, CompiledFunction) else None
+
+
+def _of_one_motion(arguments: StepArguments, hold: int, steps: int, dt: float) -> StepArguments:
+    """Those of one motion, whose law is evaluated every ``hold`` steps: for each step the same parameters."""
+    step, parts, inputs = arguments
+    if step.law is not None and hold:
+        step = replace(step, hold=hold)
+    check_constant(inputs)
     if step.events is not None:
-        check_events(step.events, of_events, steps * dt)
-        _check_once(step, functions)
-    return Run(job, plant, moved_by, functions, _bar(model, steps, given["progress"]), kept)
+        check_events(step.events, inputs, steps * dt)
+    return StepArguments(step, of_one_motion(step.model, parts, steps), inputs)
 
 
 def _bar(model: Model, steps: int, progress: Any) -> Bar | None:
@@ -244,22 +247,15 @@ def _warn_of_end(step: Step, path: Trajectory) -> None:
 
 def _check_once(step: Step, functions: Functions) -> None:
     """An error if Python functions would have to say something within a step with events."""
-    if step.several and (functions.load is not None or (functions.torque is not None and not functions.hold)):
+    if (
+        step.events is not None
+        and step.several
+        and (functions.load is not None or (functions.torque is not None and not functions.hold))
+    ):
         raise ArgumentError(
             "events beside integrator='runge_kutta_4' take no Python function that is called several times in a step: "
             "compile it by lw.compile, pass hold=1 for a torque, or leave the viewer out"
         )
-
-
-def _warn_of_start(step: Step, q: Array) -> None:
-    """An error if the first state is beyond limits; warn if it violates constraints, or if shapes overlap deeply."""
-    if step.contacts is not None:
-        warn_of_depth(step.model, q[None], step.contacts)
-    if step.constraints:
-        soft = step.contacts is not None
-        warn_of_errors(step.model, q[None], step.constraints, None if soft else step.stabilisation)
-    if step.stops:
-        check_within_limits(step.model, q[None], step.constraints)
 
 
 def _driving(tau: ArrayLike | None, torque: Torque) -> tuple[ArrayLike | None, Torque]:
@@ -293,7 +289,8 @@ def _table(rows: Array | None, dt: float) -> Any:
 @contextmanager
 def _ending(run: Run) -> Iterator[None]:
     """Tell the viewer when a run begins and ends, mark interrupted runs, and add time and states to errors."""
-    model, watched, step = run.plant.model, run.functions.watched, run.plant.of
+    step, watched = run.job.step, run.functions.watched
+    model = step.model
     try:
         if watched is not None:
             watched.viewer.begin(model, step.constraints, step.contacts)
