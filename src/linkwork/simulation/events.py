@@ -346,25 +346,7 @@ def _times(events: Events, data: Mapping[str, Any], event: int) -> Array | None:
 
 def _check_possible(events: Events, times: Sequence[Array | None]) -> None:
     """An error for an event whose constraints are always as it would leave them."""
-    count = len(events.constraints)
-    active = [0.0 if k < events.initial else np.inf for k in range(count)]
-    """The earliest time at which each constraint may be active; and inactive."""
-    inactive = [np.inf if k < events.initial else 0.0 for k in range(count)]
-    first = [np.inf] * len(events.changes)
-    for _ in range(len(events.changes)):
-        for number, (change, own) in enumerate(zip(events.changes, times, strict=True)):
-            needs = [*(inactive[k] for k in change.attach), *(active[k] for k in change.detach)]
-            soonest = min(needs)
-            if change.guard.constraint is not None:
-                soonest = max(soonest, active[change.guard.constraint])
-            if own is not None:
-                soonest = float(own.min()) if soonest < own.max() else np.inf
-            first[number] = soonest
-            for k in change.attach if np.isfinite(soonest) else ():
-                active[k] = min(active[k], soonest)
-            for k in change.detach if np.isfinite(soonest) else ():
-                inactive[k] = min(inactive[k], soonest)
-    for change, soonest in zip(events.changes, first, strict=True):
+    for change, soonest in zip(events.changes, _earliest(events, times), strict=True):
         if np.isfinite(soonest):
             continue
         stays = [
@@ -374,6 +356,26 @@ def _check_possible(events: Events, times: Sequence[Array | None]) -> None:
         raise ArgumentError(
             f"event {change.name!r} can never happen, as it would change nothing: {' and '.join(stays)}"
         )
+
+
+def _earliest(events: Events, times: Sequence[Array | None]) -> list[float]:
+    """The earliest time at which each event may change something; infinity if it never may."""
+    from_start = np.arange(len(events.constraints)) < events.initial
+    active, inactive = np.where(from_start, 0.0, np.inf), np.where(from_start, np.inf, 0.0)
+    """The earliest time at which each constraint may be active; and inactive."""
+    earliest = [np.inf] * len(events.changes)
+    for _ in events.changes:
+        for number, (change, own) in enumerate(zip(events.changes, times, strict=True)):
+            attach, detach = list(change.attach), list(change.detach)
+            soonest = min(*inactive[attach], *active[detach], np.inf)
+            if change.guard.constraint is not None:
+                soonest = max(soonest, active[change.guard.constraint])
+            if own is not None:
+                soonest = own.min() if soonest < own.max() else np.inf
+            earliest[number] = float(soonest)
+            active[attach] = np.minimum(active[attach], soonest)
+            inactive[detach] = np.minimum(inactive[detach], soonest)
+    return earliest
 
 
 def _check_contradictions(events: Events, times: Sequence[Array | None]) -> None:
