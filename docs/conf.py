@@ -64,12 +64,15 @@ def _as_on_the_site(app: Any, docname: str, source: list[str]) -> None:
     """
     if docname == "index":
         source[0] = gallery.with_motion(contents.with_contents(source[0], app.env.found_docs))
+    if docname == "export-browser":
+        source[0] = gallery.with_live(source[0])
     if app.env.doc2path(docname).suffix == ".md" and not docname.startswith("generated/"):
         source[0] = generated.relinked(source[0], "docs", "docs")
 
 
 def setup(app: Any) -> None:
     generated.write()
+    gallery.write_live()
     docstrings.setup(app)
     names_as_links.setup(app)
     app.connect("source-read", _as_on_the_site)

@@ -47,7 +47,7 @@ def main() -> int:
     model, beside = build(columns, rows)
     print(f"{len(model.bodies)} rings, {model.nv} degrees of freedom, {len(beside)} loops")
     q, v = lw.neutral(model), np.zeros(model.nv)
-    options = {"constraints": beside, "damping": 1e-5, "friction_law": "stiction", "progress": False}
+    options = {"constraints": beside, "damping": 1e-4, "friction_law": "stiction", "progress": False}
     path = lw.simulate(model, q, v, steps * DT, DT, method="virtual_work", **options)
     off = max(
         abs((np.linalg.inv(b) @ a)[0, 3])
@@ -61,7 +61,7 @@ def main() -> int:
     )
     difference = abs(one - two).max() / abs(two).max()
     print(f"there the accelerations by both methods differ by {difference:.0e}")
-    fine = off < 2e-3 and difference < 1e-9 and bool((np.diff(energy) < 1e-4).all())
+    fine = off < 2e-3 and difference < 1e-9 and bool((np.diff(energy) < 0.0).all())
     return 0 if fine else 1
 
 

@@ -146,6 +146,10 @@ def held() -> lw.control.HeldObject:
     return lw.control.HeldObject("box", [lw.Weld("hand", "box")], np.eye(4))
 
 
+TRIANGLE = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+"""The places of three hands on an object."""
+
+
 def controller() -> lw.control.OperationalSpaceController:
     return lw.control.OperationalSpaceController(model(), [task()], lw.control.Posture(configuration()))
 
@@ -250,6 +254,8 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     "Rolling": {"radius": lambda: 0.3},
     "operational_inertia": {"damping": lambda: 0.1},
     "operational_space": {"damping": lambda: 0.1},
+    "operational_inertia_rate": {"frames": lambda: [lw.Point("tip", axes="position")]},
+    "operational_inertia_derivatives": {"frames": lambda: [lw.Point("tip", axes="position")]},
     "dynamically_consistent_inverse": {"frames": lambda: [lw.Point("tip", axes="position")]},
     "null_space_torque": {"frames": lambda: [lw.Point("tip", axes="position")]},
     "operational_bias": {"frames": lambda: [lw.Point("tip", axes="position")]},
@@ -332,6 +338,12 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     "control.MinimumJerk": {"start": lambda: [0.0], "end": lambda: [1.0], "duration": lambda: 1.0},
     "control.Task": {"point": lambda: lw.Point("tip", axes="position"), "reference": lambda: [0.3, 0.1, 0.2]},
     "control.Task.error": {"placement": lambda: np.eye(4)},
+    "control.Impedance": {"point": lambda: lw.Point("tip", axes="position"), "reference": lambda: [0.3, 0.1, 0.2]},
+    "control.Impedance.error": {"placement": lambda: np.eye(4)},
+    "control.Impedance.energy": {"placement": lambda: np.eye(4)},
+    "control.VirtualLinkage": {"placements": lambda: TRIANGLE},
+    "control.VirtualLinkage.wrenches": {"resultant": lambda: numbers(6), "tensions": lambda: numbers(3)},
+    "control.VirtualLinkage.measured": {"wrenches": lambda: numbers(18).reshape(3, 6)},
     "control.HeldObject": {
         "body": lambda: "box",
         "welds": lambda: [lw.Weld("hand", "box")],
@@ -365,6 +377,8 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "ChangeOfBasis": basis,
     "OperationalSpace": space,
     "control.Task": task,
+    "control.Impedance": lambda: lw.control.Impedance(lw.Point("tip", axes="position"), [0.3, 0.1, 0.2]),
+    "control.VirtualLinkage": lambda: lw.control.VirtualLinkage(TRIANGLE),
     "control.HeldObject": held,
     "control.AugmentedObject": lambda: lw.control.augmented_object(model(), configuration(), numbers(12), held()),
     "control.OperationalSpaceController": controller,
@@ -385,13 +399,17 @@ LEFT_OUT = {
         ),
         "a result, made by a function",
     ),
-    **dict.fromkeys(("control.AugmentedObject", "control.Command", "control.Level"), "a result"),
+    **dict.fromkeys(("control.AugmentedObject", "control.Command", "control.Level", "control.LinkForces"), "a result"),
     "control.WholeBodyCommand": "a result",
     **dict.fromkeys(("Constraint", "Controller", "control.Reference", "joints.Joint"), "abstract"),
     "control.Sample": "what a reference of the user's own gives",
     "control.Task.wanted": "for the controller",
     "control.Task.asked": "for the controller",
     "control.Task.passive": "for the controller",
+    "control.Impedance.wanted": "for the controller",
+    "control.Impedance.asked": "for the controller",
+    "control.Impedance.passive": "for the controller",
+    "control.HeldObject.linkage": "of three hands or more; see test_virtual_linkage.py",
     "control.HeldObject.wanted": "for the controller",
     "control.HeldObject.asked": "for the controller",
     "control.HeldObject.passive": "for the controller",

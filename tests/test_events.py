@@ -546,3 +546,19 @@ def test_a_law_that_is_held_acts_on_in_steps_with_events() -> None:
     assert compiled.events == called.events and len(called.events) == 1
     close(compiled.q, called.q, 1e-12)
     close(compiled.tau, called.tau, 1e-10)
+
+
+def test_events_at_the_end_of_a_step_and_at_the_same_time() -> None:
+    """Times that are those of steps but for rounding, the last one included; two events at once."""
+    q, v = starts(arm())
+    ends = np.array([0.006, 0.07, 0.114, 0.138, 0.18])
+    other = lw.PointOnPlane("tip", normal=(0.0, 1.0, 0.0))
+    events = [lw.Event(ends, attach=CATCH, name="one"), lw.Event(ends, attach=other, name="two")]
+    run = lw.rollout(arm(), q, v, dt=DT, steps=90, events=events)
+    for k, end in enumerate(ends):
+        assert [(one.t, one.name) for one in run.trajectory(k).events] == [(end, "one"), (end, "two")]
+        counts = record(run).counts[k]
+        assert (counts[round(end / DT) - 1] == 0).all() and (counts[round(end / DT)] == 1).all()
+        after = round(end / DT)
+        moving = lw.frame_velocity(arm(), run.q[k, after], run.v[k, after], ["tip"], "local_world_aligned")[0, :3]
+        assert abs(moving @ NORMAL) < 1e-12 and abs(moving[1]) < 1e-12

@@ -167,10 +167,11 @@ def test_a_singular_joint_is_named(tmp_path: Path) -> None:
 
 @a_compiler
 def test_any_names_of_arguments_and_results_become_names_of_c(tmp_path: Path) -> None:
-    def law(double: Any, restrict: Any, states: Any, λ: Any, lw_bits: Any) -> Any:
-        return {"double": double + restrict, "k": states * λ, "a b": lw_bits, "result": -λ, "memory": states - 1.0}
+    def law(double: Any, restrict: Any, states: Any, λ: Any, lw_bits: Any, law_status: Any, sin: Any) -> Any:
+        more = {"law": law_status + sin, "sizes": sin * sin}
+        return {"double": double + restrict, "k": states * λ, "a b": lw_bits, "result": -λ, "memory": states, **more}
 
-    lw.export(lw.compile(law, double=2, restrict=2, states=(), λ=(), lw_bits=1), tmp_path)
+    lw.export(lw.compile(law, double=2, restrict=2, states=(), λ=(), lw_bits=1, law_status=1, sin=1), tmp_path)
     self_tested(tmp_path, "law")
     built([*("g++ -std=c++20 -Wall -Wextra -Werror -pedantic -fsyntax-only -x c++").split(), "law.h"], tmp_path)
 
@@ -236,6 +237,15 @@ def test_object_code_runs_on_other_cpus(triple: str, tmp_path: Path, request: py
     lw.export("step", tmp_path, "object", model=arm(), dt=DT, triple=triple, cpu=cpu, name="f")
     built([compiler, *STRICT, "-static", "f_test.c", "f.o", "-lm", "-o", "self_test"], tmp_path)
     assert said([emulator, "./self_test"], tmp_path).endswith("bit by bit: passed\n")
+
+
+@needs("aarch64-linux-gnu-gcc", "qemu-aarch64")
+def test_the_source_has_the_same_bits_on_another_cpu(tmp_path: Path) -> None:
+    """Which fuses products with sums unless it is told not to."""
+    lw.export("inverse_dynamics", tmp_path, model=arm(), name="f")
+    command = ["aarch64-linux-gnu-gcc", "-std=c99", "-O1", "-static", "f.c", "f_test.c", "-lm", "-o", "self_test"]
+    built(command, tmp_path)
+    assert said(["qemu-aarch64", "./self_test"], tmp_path).endswith("bit by bit: passed\n")
 
 
 @pytest.mark.parametrize(
@@ -354,6 +364,7 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     ((law,), {"model": None}, "law is a Python function, which cannot be exported; make it one of lw.compile"),
     ((3,), {"model": None}, "must be one of lw.compile"),
     (("energy",), {"name": "int"}, "name must not be 'int'"),
+    (("energy",), {"name": "q"}, "name 'q' collides with the name of an argument"),
     (("energy",), {"name": "two words"}, "identifier of C"),
     (("energy",), {"name": "a__b"}, "single underscores"),
     (("energy",), {"triple": "aarch64-linux-gnu"}, "triple and cpu are of the targets"),
@@ -436,4 +447,5 @@ def test_the_command_exports(tmp_path: Path) -> None:
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "serial_chain_step.c" in done.stdout, done.stderr
-    assert (tmp_path / "x" / "serial_chain_step.h").exists()
+    lw.export("step", tmp_path / "here", model=arm(), dt=0.01)
+    assert text_of(tmp_path / "x") == text_of(tmp_path / "here")  # in another process, the same bytes

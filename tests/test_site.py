@@ -146,3 +146,9 @@ def test_the_listings_of_a_call_are_what_the_code_makes() -> None:
     shown = whole[len(head) : len(whole) - len(tail)].strip().splitlines()[1:-1]
     text = (ROOT / "src" / "linkwork" / "algorithms" / "articulated_body.py").read_text(encoding="utf-8")
     assert "\n".join(f"    {line}" for line in shown) in text
+
+
+def test_the_page_about_the_browser_shows_a_robot_that_moves() -> None:
+    page = gallery.with_live((DOCS / "export-browser.md").read_text(encoding="utf-8"))
+    assert page.count("<iframe") == 1 and f"_static/{gallery.LIVE}.html" in page
+    assert page.index("<iframe") < page.index("linkwork export panda step")

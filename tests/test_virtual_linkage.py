@@ -150,8 +150,11 @@ def test_what_no_linkage_can_carry_is_refused_by_name() -> None:
         linkage.measured(np.zeros((4, 6)))
     with pytest.raises(lw.ArgumentError, match="placements must have shape"):
         VirtualLinkage(np.zeros((3, 2)))
-    with pytest.raises(lw.ArgumentError, match="names must be those of 3 grasps"):
-        VirtualLinkage(square[:3], names=names)
+    for wrong in (names, -1, [1, 2, 3]):
+        with pytest.raises(lw.ArgumentError, match="names must be those of 3 grasps"):
+            VirtualLinkage(square[:3], names=wrong)  # type: ignore[arg-type]
+    assert linkage.measured(np.zeros((0, 3, 6))).tensions.shape == (0, 3)
+    assert linkage.wrenches(tensions=np.zeros((0, 3))).shape == (0, 3, 6)
     model, welds, q = flying(3)
     with pytest.raises(
         lw.ArgumentError, match=r"must be the 3 tensions of links and 9 moments of its linkage, \(12,\)"

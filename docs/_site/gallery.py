@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,26 @@ def with_motion(index: str) -> str:
         return index
     end = index.index("\n", index.index("![")) + 1
     return f"{index[:end]}\n```{{raw}} html\n{playing(FIRST, '')}\n```\n{index[end:]}"
+
+
+LIVE, ROBOT = "panda_live", "panda"
+"""The page of an exported step, and its robot."""
+
+
+def write_live() -> None:
+    """The page in which a robot is dragged and falls, once."""
+    if (MOTIONS / f"{LIVE}{MOTION}").exists():
+        return
+    MOTIONS.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        lw.export("step", folder, "wasm", model=lw.load(ROBOT), dt=0.001, joint_limits=True, name=LIVE)
+        shutil.copy(Path(folder, f"{LIVE}{MOTION}"), MOTIONS)
+
+
+def with_live(page: str) -> str:
+    """The page about the browser, with that robot below its first paragraph."""
+    end = page.index("\n\n", page.index("\n\n") + 2) + 1
+    return f"{page[:end]}\n```{{raw}} html\n{playing(LIVE, '')}\n```\n{page[end:]}"
 
 
 def _around(gallery: dict[str, Any], name: str, when: str) -> None:

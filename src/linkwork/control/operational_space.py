@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import choice, finite_array, is_listed, real, with_old_names
+from linkwork.compiled.arrays import is_traced
 from linkwork.control.constrained import ControllerConstraints
 from linkwork.control.gains import Gains, gains
 from linkwork.control.goals import Goal, Situation, Task, one_state
@@ -81,7 +82,8 @@ class Command:
     Attributes:
         torque: (nv,), N or N m, to be applied.
         compensation: (nv,), the part that compensates gravity, damping and Coriolis forces, and carries held objects.
-        posture: (nv,), the part that is due to the posture; it accelerates no point of a task.
+        posture: (nv,), the part that is due to the posture; it accelerates no point of a task. With constraints, before
+            motors and constraints share it.
         levels: for each level, its rank and its singular directions.
         factor: by which ``limits="scale"`` reduced everything beyond the compensation; 1 if not at all.
         reactions: (k, 6), N and N m: the wrenches that the torque relies on, on frame a of each constraint, in its
@@ -291,7 +293,7 @@ class OperationalSpaceController(CompiledController):
         share = self._constraints
         needed = share.needed(at, q, v, effort, compensation)
         torque, wrenches = share.shared(at, q, v, needed, reactions.value)
-        if self._limits.limiting != "none":
+        if self._limits.limiting != "none" or not is_traced(q):
             compensation = share.shared(at, q, v, compensation, reactions.value).torque
         return torque, compensation, wrenches
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -73,9 +74,9 @@ class VirtualLinkage:
         if given.shape[1:] not in ((3,), (4, 4)):
             raise ArgumentError(f"placements must have shape (m, 4, 4) or (m, 3), not {given.shape}")
         count = len(given)
-        self.names = tuple(names) or tuple(f"grasp {k}" for k in range(count))
-        if len(self.names) != count:
+        if not is_listed(names) or len(names) not in (0, count) or not all(isinstance(name, str) for name in names):
             raise ArgumentError(f"names must be those of {count} grasps, not {shown(names)}")
+        self.names = tuple(names) or tuple(f"grasp {k}" for k in range(count))
         if count < 3:
             raise ArgumentError(
                 f"a virtual linkage is between three or more grasps, not {count}; internal wrenches serve fewer"
@@ -118,7 +119,7 @@ class VirtualLinkage:
         )  # fmt: skip
         for name, value, shape in given:
             array = np.zeros(shape) if value is None else self._shaped(name, value, shape)
-            parts.append(array.reshape(*array.shape[: array.ndim - len(shape)], -1))
+            parts.append(array.reshape(*array.shape[: array.ndim - len(shape)], prod(shape)))
         leading = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
         numbers = np.concatenate([np.broadcast_to(part, (*leading, part.shape[-1])) for part in parts], axis=-1)
         return times(self.inverse, numbers).reshape(*leading, m, 6)
@@ -126,7 +127,7 @@ class VirtualLinkage:
     def measured(self, wrenches: ArrayLike) -> LinkForces:
         """The forces of the linkage for wrenches (..., m, 6), N and N m, of the hands on the object."""
         given = self._shaped("wrenches", wrenches, (self.count, 6))
-        numbers = times(self.matrix, given.reshape(*given.shape[:-2], -1))
+        numbers = times(self.matrix, given.reshape(*given.shape[:-2], 6 * self.count))
         links = 6 + len(self.links)
         moments = numbers[..., links:].reshape(*given.shape[:-1], 3)
         return LinkForces(numbers[..., :6], numbers[..., 6:links], moments)
@@ -157,7 +158,10 @@ class VirtualLinkage:
         count, wanted = self.count, 3 * self.count - 6
         pairs = links if is_listed(links) else ()
         good = all(
-            isinstance(pair, list | tuple) and len({*pair}) == len(pair) == 2 and all(k in range(count) for k in pair)
+            isinstance(pair, list | tuple)
+            and len(pair) == 2
+            and all(type(k) is int and 0 <= k < count for k in pair)
+            and pair[0] != pair[1]
             for pair in pairs
         )
         if not good or len(pairs) != wanted or len({frozenset(pair) for pair in pairs}) != wanted:
@@ -183,8 +187,9 @@ def _directions(places: Array, links: Links) -> Array:
     """E (3m, links): the forces at the grasps of a unit tension in each link."""
     E = np.zeros((3 * len(places), len(links)))
     for k, (i, j) in enumerate(links):
-        apart = places[i] - places[j]
-        length = float(np.linalg.norm(apart))
-        unit = apart / length if length > 0.0 else apart
+        apart = 0.5 * places[i] - 0.5 * places[j]
+        largest = float(np.abs(apart).max())
+        apart = apart / largest if largest > 0.0 else apart  # so that no square overflows
+        unit = apart / max(float(np.linalg.norm(apart)), 0.5)
         E[3 * i : 3 * i + 3, k], E[3 * j : 3 * j + 3, k] = unit, -unit
     return E

@@ -43,6 +43,8 @@ MOST_ROUNDS = 2000
 """The largest number of spans that are tried in a step."""
 NARROW = 1e-11
 """The width, relative to a step, to which the time of an event is known."""
+_ON_TIME = 1.0 - 1e-14
+"""The share of its time at which an event is due: the sum of many steps may be less by rounding."""
 PROBLEM = "the search for events within a step: too many follow each other"
 
 
@@ -109,7 +111,7 @@ def _guards(events: Events, t: Any, q: Any, v: Any, inputs: Mapping[str, Any]) -
     found = []
     for k in events.crossing:
         own, function = _inputs_of(inputs, k), events.changes[k].guard.function
-        found.append(t - own[0] if function is None else function(t, q, v, *own))
+        found.append(t - _ON_TIME * own[0] if function is None else function(t, q, v, *own))
     return found
 
 
@@ -191,10 +193,8 @@ def _placements(events: Events, held: HeldBy, places: Any) -> Any:
 
 def _here(events: Events, held: HeldBy, q: Any) -> Any:
     """The numbers of the placements of constraints that may attach in place, where their frames are now."""
-    grips = [held.grips[number][0] for number in events.placed]
-    poses = forward_kinematics(held.model, q, held.ends)
-    b_to_a = inverse(poses[[held.b[g] for g in grips]]) @ poses[[held.a[g] for g in grips]]
-    return _numbers_of(events, b_to_a)
+    grips, poses = [held.grips[k][0] for k in events.placed], forward_kinematics(held.model, q, held.ends)
+    return _numbers_of(events, inverse(poses[[held.b[g] for g in grips]]) @ poses[[held.a[g] for g in grips]])
 
 
 # The step

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +29,6 @@ from linkwork.simulation.arguments import (
 )
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.evaluations import Functions
-from linkwork.simulation.events import Event
 from linkwork.simulation.integrators import Adaptive, check_integrator
 from linkwork.simulation.laws import Parameters, as_law, check_constant, parameters_of
 from linkwork.simulation.parts import of_one_motion
@@ -41,6 +40,9 @@ from linkwork.simulation.step_arguments import StepArguments, step_arguments
 from linkwork.simulation.torques import Controller, Torque, load_of, torque_of
 from linkwork.simulation.trajectory import Trajectory
 from linkwork.simulation.watching import ViewerClosed, ViewerLoads, as_viewer
+
+if TYPE_CHECKING:
+    from linkwork.simulation.events import Event
 
 check_events = LateFunction("linkwork.simulation.events:check_events")
 
@@ -195,14 +197,14 @@ def _run_of(model: Model, given: dict[str, Any]) -> Run:
     law, in_code = _compiled(torque), _compiled(load) if viewer is None else None
     options = {**given, "torque": law}
     arguments = step_arguments(model, dt, options, torque is not None, in_code, wanted or viewer is not None)
-    arguments = _of_one_motion(arguments, hold, steps, dt)
-    step, parts, _ = arguments
+    arguments = _of_one_motion(arguments, hold, steps)
+    step, parts, inputs = arguments
     check_start(step, q[None])
     watched = None if viewer is None else ViewerLoads(viewer, load or _table(parts.pop("f_ext", None), dt))
     function = None if torque is None or law is not None else torque_of(model, torque)
     told = watched or (load if in_code is None else None)
     functions = Functions(function, hold, None if told is None else load_of(model, told), watched)
-    _check_once(step, functions)
+    _check_events(step, inputs, steps * dt, functions)
     job = job_of(arguments, q[None], v[None], dt, steps, 1 if watched else every, observed=True)
     kept = every if watched else 1, step.contacts is None or wanted
     return Run(job, functions, adaptive, _bar(model, steps, given["progress"]), kept)
@@ -220,14 +222,12 @@ def _compiled(function: Any) -> CompiledFunction | None:
     return function if isinstance(function, CompiledFunction) else None
 
 
-def _of_one_motion(arguments: StepArguments, hold: int, steps: int, dt: float) -> StepArguments:
+def _of_one_motion(arguments: StepArguments, hold: int, steps: int) -> StepArguments:
     """Those of one motion, whose law is evaluated every ``hold`` steps: for each step the same parameters."""
     step, parts, inputs = arguments
     if step.law is not None and hold:
         step = replace(step, hold=hold)
     check_constant(inputs)
-    if step.events is not None:
-        check_events(step.events, inputs, steps * dt)
     return StepArguments(step, of_one_motion(step.model, parts, steps), inputs)
 
 
@@ -245,13 +245,12 @@ def _warn_of_end(step: Step, path: Trajectory) -> None:
         warn_of_speed(step.model, path.q[-1:], path.v[-1:], abs(path.a[-1:]), lambda _: "the simulation")
 
 
-def _check_once(step: Step, functions: Functions) -> None:
-    """An error if Python functions would have to say something within a step with events."""
-    if (
-        step.events is not None
-        and step.several
-        and (functions.load is not None or (functions.torque is not None and not functions.hold))
-    ):
+def _check_events(step: Step, data: Mapping[str, Any], duration: float, functions: Functions) -> None:
+    """An error if events cannot happen, or if Python functions would have to say something within a step with them."""
+    if step.events is None:
+        return
+    check_events(step.events, data, duration)
+    if step.several and (functions.load is not None or (functions.torque is not None and not functions.hold)):
         raise ArgumentError(
             "events beside integrator='runge_kutta_4' take no Python function that is called several times in a step: "
             "compile it by lw.compile, pass hold=1 for a torque, or leave the viewer out"
