@@ -90,8 +90,7 @@ def simulate(
 
     It is a ``lw.rollout`` of one trajectory, with the same numbers to the last bit, that also records accelerations and
     forces. It runs in machine code: many steps per call, or one step per call if Python functions compute torques or
-    external wrenches. The adaptive integrator, Runge-Kutta around Python functions that are not held, and methods for
-    study are stepped in Python.
+    external wrenches. Only the adaptive integrator is stepped in Python, and what is too long for machine code.
 
     Args:
         model: the mechanism.

@@ -28,7 +28,7 @@ class Request(NamedTuple):
         job: what is to be computed, all trajectories along one axis.
         batch: the leading axes that the user's arrays have.
         parts: the user's arrays that are parts of a step (``STEP_PARTS``), by name.
-        others: the parameters of a law and a cost, by their names in messages.
+        others: their other inputs, such as parameters of a law, by their names in messages.
     """
 
     job: Job
