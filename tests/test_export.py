@@ -56,7 +56,7 @@ EXPORTS: dict[str, Callable[[Path], object]] = {
     "contacts": lambda to: lw.export(
         "contact_dynamics", to, model=BALL.build(), contacts=[lw.Contact("ball", lw.Sphere(0.5))], name="f"
     ),
-    "a step": lambda to: lw.export("step", to, model=arm(), dt=DT, joint_limits=True, name="f"),
+    "a step": lambda to: lw.export("step", to, model=arm(), dt=DT, joint_limits=True, method="virtual_work", name="f"),
     "a search": lambda to: lw.export(
         "inverse_kinematics", to, model=arm(), frames=["tip"], restarts=1, tolerance=1e-4, name="f"
     ),
