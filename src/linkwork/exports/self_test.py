@@ -48,13 +48,6 @@ static int is_exact(void)
     return (sum == 0.0) && (FLT_EVAL_METHOD == 0);
 }
 
-static void load(double *array, const uint64_t *bits, size_t state, size_t size)
-{
-    for (size_t k = 0; k < size; ++k) {
-        array[k] = number(bits[(state * size) + k]);
-    }
-}
-
 static int compare(const char *name, const double *array, const uint64_t *bits, size_t state, size_t size, int exact)
 {
     double largest = 1.0;
@@ -73,6 +66,14 @@ static int compare(const char *name, const double *array, const uint64_t *bits, 
         }
     }
     return wrong;
+}
+"""
+_LOADING = """\
+static void load(double *array, const uint64_t *bits, size_t state, size_t size)
+{
+    for (size_t k = 0; k < size; ++k) {
+        array[k] = number(bits[(state * size) + k]);
+    }
 }
 """
 
@@ -96,7 +97,12 @@ def self_test(unit: Unit, samples: Samples, workspace: int, iterates: bool, prov
     lines += [f"static double {_one(unit, part)}[{max(1, part.size)}];" for part in parts]
     if some:
         lines += [f"static double {_all(unit, part)}[STATES * {max(1, part.size)}];" for part in parts]
-    lines += [f"static double workspace[{max(1, workspace)}];\n", _NUMBER, *([_COMPARING] if some else [])]
+    lines += [
+        f"static double workspace[{max(1, workspace)}];\n",
+        _NUMBER,
+        *([_LOADING] if some and any(part.size for part in unit.arguments) else []),
+    ]
+    lines += [_COMPARING] if some else []
     call = f"status = {name}({', '.join(_one(unit, part) for part in parts)}, workspace);"
     lines += ["int main(void)", "{", *(["    const int exact = is_exact();"] if some else [])]
     lines += ["    int wrong = 0;", "    int status;", *([*_states(unit, call), *_batch(unit)] if some else [])]
