@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -144,9 +144,3 @@ def check_constant(parameters: Mapping[str, tuple[str, Array, Shape]]) -> None:
     for called, rows, _ in parameters.values():
         if rows.shape[:-1] != (1,) or not np.isfinite(rows).all():
             raise ArgumentError(f"{called} must be finite numbers in its own shape, the same at all times")
-
-
-def with_parameters(law: CompiledFunction, parameters: Mapping[str, tuple[str, Array, Shape]]) -> Callable[..., Any]:
-    """A law with constant parameters, as a function of its first arguments."""
-    own = [rows.reshape(shape) for _, rows, shape in parameters.values()]
-    return lambda *first: law(*first, *own)

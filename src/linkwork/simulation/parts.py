@@ -30,8 +30,8 @@ DRIVES = ("tau", "q_target", "kp", "v_target", "kd")
 
 def constant_parts(model: Model, given: Mapping[str, Any], friction: Any, drives: bool) -> dict[str, Array]:
     """Those of ``STEP_PARTS`` that are no driving forces or wrenches and have an effect, each (..., 1, numbers), of the
-    arguments of a public function, ``given`` by name; ``friction`` is what ``step_of`` has left of it, and ``drives``
-    whether there are driving forces.
+    arguments of a public function, ``given`` by name; ``friction`` is what is neither a property of joints nor a row of
+    the contact problem, and ``drives`` says whether there are driving forces.
     """
     parts, damping, rubs = dict[str, Array](), damping_of(model, given["damping"]), friction_of(model, friction)
     for name, array in (("damping", damping), ("friction", check_finite(model, "friction", "velocity", rubs))):

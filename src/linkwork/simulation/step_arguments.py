@@ -20,14 +20,15 @@ from linkwork.model.constraints import Constraint, as_constraints
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import friction_of, warn_of_no_effort
-from linkwork.simulation.laws import as_law
-from linkwork.simulation.parts import constant_parts
+from linkwork.simulation.laws import as_law, parameters_of
+from linkwork.simulation.parts import constant_parts, driving_parts
 from linkwork.simulation.step import Step
 
 if TYPE_CHECKING:
     from linkwork.simulation.events import Data
     from linkwork.simulation.stops import Joint
 
+as_parameters = LateFunction("linkwork.dynamics.varied:as_parameters")
 events_of = LateFunction("linkwork.simulation.events:events_of")
 resisting_joints = LateFunction("linkwork.simulation.stops:resisting_joints")
 
@@ -36,6 +37,48 @@ DEFAULT = "articulated_body"
 METHODS = (DEFAULT, *CLOSING)
 """Those of a step with constraints."""
 FRICTION_LAWS = ("stiction", "smoothed")
+
+
+VARIED = ("inertias", "armature", "placements")
+"""Parameters of the mechanism that may be data."""
+
+
+class StepArguments(NamedTuple):
+    """What a call says about its steps.
+
+    Attributes:
+        step: all that is part of their code.
+        parts: the arrays that drive and resist, of ``STEP_PARTS``, each (..., T or 1, numbers).
+        inputs: their other inputs, by key: varied parameters, those of the law and of the cost, numbers of events.
+    """
+
+    step: Step
+    parts: dict[str, Array]
+    inputs: Data
+
+    @property
+    def called(self) -> dict[str, Array]:
+        """The other inputs by their names in messages."""
+        return {name: array for name, array, _ in self.inputs.values()}
+
+
+def step_arguments(
+    model: Model, dt: float, given: Mapping[str, Any], driven: bool = False, load: Any = None, wrenches: bool = False
+) -> StepArguments:
+    """Those of a public function, whose arguments are ``given`` by name; the rest as in ``options_of``."""
+    step, constant = options_of(model, dt, given, driven, load, wrenches)
+    step, of_events = _with_events(step, given.get("events"))
+    present = {name: given[name] for name in VARIED if given.get(name) is not None}
+    varied = as_parameters(model, present) if present else {}
+    if varied:
+        step = replace(step, varied=tuple(varied))
+    inputs = {
+        **varied,
+        **parameters_of(step.law, "law", "parameters", given["parameters"], 3),
+        **parameters_of(step.cost, "cost", "cost_parameters", given.get("cost_parameters"), 4),
+        **of_events,
+    }
+    return StepArguments(step, constant | driving_parts(model, given), inputs)
 
 
 class Options(NamedTuple):
@@ -140,7 +183,7 @@ def _step(
     return step, friction if smoothed and contacts is None else False
 
 
-def with_events(step: Step, events: Any) -> tuple[Step, Data]:
+def _with_events(step: Step, events: Any) -> tuple[Step, Data]:
     """The step with events, and their data; the step itself if there are none."""
     if events is None or (is_listed(events) and not len(events)):
         return step, {}
