@@ -392,6 +392,16 @@ def test_what_cannot_be_exported_is_refused_by_name(
     assert not (tmp_path / "x").exists()
 
 
+def test_functions_without_arguments_or_results(tmp_path: Path) -> None:
+    constant = lw.compile(lambda: np.array([1.0, -0.0, 2.0]))
+    lw.export(constant, tmp_path / "c", name="f")
+    if COMPILERS:
+        self_tested(tmp_path / "c", "f")
+    nothing = lw.compile(lambda x: 2.0 * x, x=(0,))
+    with pytest.raises(lw.ArgumentError, match="f has no results"):
+        lw.export(nothing, tmp_path / "nothing", name="f")
+
+
 def test_options_belong_to_functions_by_name(tmp_path: Path) -> None:
     made = lw.compile(law, q=2)
     with pytest.raises(lw.ArgumentError, match="frames is an option"):
