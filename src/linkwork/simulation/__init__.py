@@ -17,10 +17,12 @@ repeat the same ``step``.
     events, event_steps         constraints that come and go: what users write, checked; their part of a step
     happened, event_record      what has happened, in one motion and in many
     step                        all of these: one step, as a value and a text
+    step_plans                  its plans over time
+    jobs                        all data that trajectories need: the time loop over them
     simulate, run               one motion: its arguments; its loop
     evaluations, watching       Python functions in it, and what they say to code; who watches
     trajectory, tables, files   the result, as tables and on disk
-    blow_up                     explanation of divergence
+    blow_up, divergence         which joint, which trajectory became non-finite, where and why
     rollouts                    many motions
 """
 

@@ -11,8 +11,8 @@ import numpy as np
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import LinkworkError
-from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.steps import points_of, state_of
+from linkwork.simulation.jobs import Job
+from linkwork.simulation.step_plans import points_of, state_of
 from linkwork.simulation.torques import Hold, Told
 from linkwork.simulation.watching import ViewerLoads
 

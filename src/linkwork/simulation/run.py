@@ -27,14 +27,14 @@ from linkwork.progress import Bar
 from linkwork.simulation.arguments import allocated
 from linkwork.simulation.evaluations import Evaluations, Functions, read_only
 from linkwork.simulation.integrators import Adaptive, integrator_of
+from linkwork.simulation.jobs import Job
 from linkwork.simulation.plant import Plant
-from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.steps import observations_of
+from linkwork.simulation.step_plans import observations_of
 from linkwork.simulation.torques import Hold
 from linkwork.simulation.trajectory import Trajectory
 
 event_record = LateFunction("linkwork.simulation.event_record:event_record")
-reason_of = LateFunction("linkwork.simulation.rollouts.divergence:reason_of")
+reason_of = LateFunction("linkwork.simulation.divergence:reason_of")
 
 Arrays = Sequence[Array]
 _SPAN = 0.05

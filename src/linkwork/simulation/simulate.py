@@ -30,9 +30,9 @@ from linkwork.simulation.arguments import (
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.evaluations import Functions
 from linkwork.simulation.integrators import Adaptive, check_integrator
+from linkwork.simulation.jobs import job_of
 from linkwork.simulation.laws import Parameters, as_law, check_constant, parameters_of
 from linkwork.simulation.parts import of_one_motion
-from linkwork.simulation.rollouts.jobs import job_of
 from linkwork.simulation.run import Run
 from linkwork.simulation.start import check_start
 from linkwork.simulation.step import Step

@@ -14,8 +14,8 @@ from linkwork.late import LateFunction
 from linkwork.memory import fits_memory
 from linkwork.model.model import Model
 from linkwork.simulation.integrators import INTEGRATORS
+from linkwork.simulation.jobs import Job, job_of
 from linkwork.simulation.parts import OVER_TIME, broadcast, check_over_time, step_count
-from linkwork.simulation.rollouts.jobs import Job, job_of
 from linkwork.simulation.step_arguments import step_arguments
 
 check_events = LateFunction("linkwork.simulation.events:check_events")

@@ -21,8 +21,8 @@ from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import check_not_traced, warn_of_range, warn_of_speed
+from linkwork.simulation.jobs import Job
 from linkwork.simulation.laws import Parameters
-from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.request import request_of
 from linkwork.simulation.rollouts.result import Rollout
 from linkwork.simulation.start import check_start
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 # what most rollouts do not need
 host_loop = LateFunction("linkwork.simulation.rollouts.host_loop:HostLoop")
-cut_off = LateFunction("linkwork.simulation.rollouts.divergence:cut_off")
+cut_off = LateFunction("linkwork.simulation.divergence:cut_off")
 event_record = LateFunction("linkwork.simulation.event_record:event_record")
-explained = LateFunction("linkwork.simulation.rollouts.divergence:explained")
+explained = LateFunction("linkwork.simulation.divergence:explained")
 spread = LateFunction("linkwork.simulation.rollouts.executors:spread")
 
 
