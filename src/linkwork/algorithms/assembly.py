@@ -252,8 +252,8 @@ class _Parts:
             answer.z[last] = u
             for loop in loops:
                 answer.put(loop, last, given[loop])
-            for other in (first, *ends[: k + 1]):
-                answer.M[other, last] = rows
+            for port in (first, *ends[: k + 1]):
+                answer.M[port, last] = rows
         return answer
 
     def _hold(self, body: Body, hold: Any, carried: Answer) -> None:
@@ -301,7 +301,9 @@ class _Parts:
                 there = _motions(answer.block(last, port)) if last is not None else []
                 columns = [K.dot(-X.to_child(motion)) for motion in there]
                 more = [K.dot(motion) for motion in _motions(answer.block(first, port))]
-                B[port] = [plus(x, y) for x, y in zip(columns, more, strict=True)] if columns and more else columns or more
+                B[port] = (
+                    [plus(x, y) for x, y in zip(columns, more, strict=True)] if columns and more else columns or more
+                )
         answer.drop(first)
         answer.drop(last)
         answer.z[residual], answer.M[residual, residual] = K.dot(a - self.c[body]), mirrored(K.project(W))
@@ -336,7 +338,8 @@ class _Parts:
             force = self.K[body].times(x[JOINT, joint.number])
             self.f[body] = self.driven[body] + force
             x[FIRST, joint.number] = force.numbers()
-            x[LAST, joint.number] = (-self.X[body].to_parent(force)).numbers()
+            if part.made == "joined":
+                x[LAST, joint.number] = (-self.X[body].to_parent(force)).numbers()
         for each in part.parts:
             self._act(each, x)
 

@@ -6,15 +6,15 @@ of the path: then a part that is k times smaller than the whole is needed at mos
 any tree, whether it is a chain, a star or a comb.
 
     link      a link, with its branches already included
-    joined    two stretches of a strand, by the joints between them: one on a path, none if they are side by side
-    hung      a whole strand, by the joints of its first links, as seen by the link that carries them
+    joined    two stretches of a braid, by the joints between them: one on a path, none if they are side by side
+    hung      a whole braid, by the joints of its first links, as seen by the link that carries them
     gathered  two sets of branches of one link
 
 Loops (defined in ``model.loops``) are closed in the first part that has all their holds. Loops with the world are
-closed in strands from the world, whose links and stretches respond with motions to forces; not in a part that is hung
+closed in braids from the world, whose links and stretches respond with motions to forces; not in a part that is hung
 on another body, where a branch fixed to the ground would have no finite inertia.
 
-A strand is one path, or several with many loops between them, as the two ropes of a rope ladder: a joint is carried by
+A braid is one path, or several with many loops between them, as the two ropes of a rope ladder: a joint is carried by
 a part as an open loop is, so paths are assembled together if more loops would stay open than their stretches have ends.
 Its links are in an order in which links between which there is a loop come soon after each other, and a part has those
 between two places in that order: stretches of all of its paths, and the loops between these are closed.
@@ -100,13 +100,13 @@ class _Assembling:
         self.has: list[dict[int, int]] = []  # for each part, the number of holds of each open loop
         self.heavy = [max(branches, key=lambda child: self.sizes[child], default=0) for branches in self.children]
         self.heavy[0] = 0  # the world is on no path
-        self.strands: list[list[list[int]]] = [[] for _ in parents]  # for each link, the first links of those hung on it
+        self.braids: list[list[list[int]]] = [[] for _ in parents]  # for each link, the first links of those hung on it
         self.next: list[list[int]] = [[self.heavy[body]] if self.heavy[body] else [] for body in range(count)]
         self._draw()
-        strands = [(min(firsts), firsts, body) for body in range(count) for firsts in self.strands[body]]
-        self.whole: dict[int, int] = {}  # for the first link of each strand, its part
-        for first, firsts, body in sorted(strands, reverse=True):
-            self.whole[first] = self._strand(firsts, not body)
+        braids = [(min(firsts), firsts, body) for body in range(count) for firsts in self.braids[body]]
+        self.whole: dict[int, int] = {}  # for the first link of each braid, its part
+        for first, firsts, body in sorted(braids, reverse=True):
+            self.whole[first] = self._braid(firsts, not body)
         self._branches(0)
         last = self.parts[-1]
         self.parts[-1] = replace(last, closed=(*last.closed, *last.open))
@@ -117,7 +117,7 @@ class _Assembling:
         self.assembly = Assembly(levels, self.parts)
 
     def _draw(self) -> None:
-        """Which branches on each link become part of the strand that the link is in, and which are strands together."""
+        """Which branches on each link become part of the braid that the link is in, and which are braids together."""
         behind: list[Counter[int]] = [Counter() for _ in self.heavy]  # holds of loops that are open behind a joint
         for body in reversed(range(len(behind))):
             own, behind[self.heavy[body]] = behind[self.heavy[body]] if body else Counter(), Counter()
@@ -125,16 +125,18 @@ class _Assembling:
             beside: Counter[int] = Counter()
             for child in branches:
                 beside.update(behind[child])
-            ends: dict[int, set[int]] = {loop: {0} if body and not self._whole(loop, beside) else set() for loop in beside}
+            ends: dict[int, set[int]] = {
+                loop: {0} if body and not self._whole(loop, beside) else set() for loop in beside
+            }
             for child in branches:
                 for loop in behind[child]:
                     ends[loop].add(child)
                 behind[child] = Counter()
-            for strand in _strands(branches, ends.values()):
-                if 0 in strand:
-                    self.next[body] += strand[1:]
+            for braid in _braids(branches, ends.values()):
+                if 0 in braid:
+                    self.next[body] += braid[1:]
                 else:
-                    self.strands[body].append(strand)
+                    self.braids[body].append(braid)
             beside.update(self.loops[hold] for hold in self.holds[body])
             own.update(beside)
             for loop in beside:
@@ -146,21 +148,24 @@ class _Assembling:
         """Whether a loop is not with the world, and has all its holds among these."""
         return holds[loop] == self.on_bodies[loop] and loop not in self.grounded
 
-    def _strand(self, firsts: Sequence[int], on_world: bool) -> int:
-        """The whole strand that begins with some links, as seen by their parent."""
+    def _braid(self, firsts: Sequence[int], on_world: bool) -> int:
+        """The whole braid that begins with some links, as seen by their parent."""
         order: list[int] = []
         links: dict[int, int] = {}
         inside: Counter[int] = Counter()
 
         def opened(body: int) -> tuple[int, int]:
             """By how many more loops are open after a link, which else is that with the most links behind it."""
-            more = [(not inside[loop]) - (number + inside[loop] == self.on_bodies[loop]) for loop, number in holds(body)]
+            more = [
+                (not inside[loop]) - (number + inside[loop] == self.on_bodies[loop]) for loop, number in holds(body)
+            ]
             return sum(more), -self.sizes[body]
 
         def holds(body: int) -> Iterable[tuple[int, int]]:
             return self.has[links[body]].items()
 
-        ahead, new = [], list(firsts)
+        ahead: list[int] = []
+        new = list(firsts)
         while ahead or new:
             for body in new:
                 branches = self._branches(body)
@@ -183,13 +188,13 @@ class _Assembling:
         return self._part("hung", order[0], (inner,), ((), (), tuple(firsts)))
 
     def _branches(self, body: int) -> int:
-        """The strands that are hung on a link; -1 for none."""
-        strands = self.strands[body]
-        if not strands:
+        """The braids that are hung on a link; -1 for none."""
+        braids = self.braids[body]
+        if not braids:
             return -1 if body else self._part("gathered", 0, ())
         return _halved(
-            [sum(self.sizes[child] for child in firsts) for firsts in strands],
-            lambda k: self.whole[min(strands[k])],
+            [sum(self.sizes[child] for child in firsts) for firsts in braids],
+            lambda k: self.whole[min(braids[k])],
             lambda one, two, _: self._part("gathered", body, (one, two)),
         )
 
@@ -202,7 +207,7 @@ class _Assembling:
         holds: Sequence[int] = (),
         on_world: bool = False,
     ) -> int:
-        """A new part; ``on_world`` for a link or a stretch of a strand from the world."""
+        """A new part; ``on_world`` for a link or a stretch of a braid from the world."""
         has = Counter(self.loops[hold] for hold in holds)
         for part in parts:
             has.update(self.has[part])
@@ -232,21 +237,21 @@ def _joined_ends(one: Part, two: Part) -> Ends:
     return (*one.entries, *entries), (*exits, *behind), joints
 
 
-def _strands(branches: Sequence[int], loops: Iterable[set[int]]) -> list[list[int]]:
+def _braids(branches: Sequence[int], loops: Iterable[set[int]]) -> list[list[int]]:
     """Which branches on a link are assembled together: two sets of them are one if more loops are open between them
     than their paths have ends. A loop is the set of branches with its holds, and 0 for all that is not a branch.
     """
-    strands = {branch: [branch] for branch in (0, *branches)}
+    braids = {branch: [branch] for branch in (0, *branches)}
     ends = [loop for loop in loops if len(loop) > 1]
     while ends:
         between = Counter(pair for loop in ends for pair in combinations(sorted(loop), 2))
-        many = [(n, pair) for pair, n in between.items() if n > 2 * sum(len(strands[each]) for each in pair)]
+        many = [(n, pair) for pair, n in between.items() if n > 2 * sum(len(braids[each]) for each in pair)]
         if not many:
             break
         _, (one, two) = max(many)
-        strands[one] += strands.pop(two)
+        braids[one] += braids.pop(two)
         ends = [loop for loop in ({one if each == two else each for each in loop} for loop in ends) if len(loop) > 1]
-    return [strand for strand in strands.values() if strand != [0]]
+    return [braid for braid in braids.values() if braid != [0]]
 
 
 def _ends(holds: Sequence[tuple[int, int]]) -> tuple[Counter[int], set[int]]:
