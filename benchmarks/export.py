@@ -4,7 +4,7 @@
 
 Needs gcc; CasADi's rows need its package, whose symbols run through the algorithm's same text (``lw.evaluate``) and
 whose own derivatives are taken. Times are the best of many on this machine; ``--write`` puts the table into
-docs/export.md. Sizes are of gcc -O3; stack is that of the function and of the deepest that it calls.
+docs/export.md. Sizes are of gcc -O3 -march=native; stack is that of the function and of the deepest that it calls.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 import linkwork as lw
 
-FLAGS = "-std=c99 -O3 -ffp-contract=off -fno-math-errno -fPIC -shared -fstack-usage".split()
+FLAGS = "-std=c99 -O3 -march=native -ffp-contract=off -fno-math-errno -fPIC -shared -fstack-usage".split()
 ROBOTS = {"panda": False, "g1_29dof_rev_1_0": True}
 FUNCTIONS = {"forward_dynamics": 1, "forward_dynamics_derivatives": 3}
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "export.md"

@@ -269,6 +269,9 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     },
     "linearise": {"dt": lambda: 0.01},
     "rollout": {"dt": lambda: 0.01, "steps": lambda: 2, "f_ext": lambda: None},
+    "BreakingForce": {"constraint": lambda: lw.Ball("tip"), "force": lambda: 10.0},
+    "Event": {"when": lambda: 0.1, "attach": lambda: lw.Ball("tip")},
+    "export": {"function": lambda: "energy", "folder": lambda: str(folder() / "exported")},
     "Rollout.trajectory": {"index": lambda: 0},
     "change_of_basis": {"M": lambda: np.diag([1.0, 2.0, 3.0]), "S1": lambda: [[1.0], [0.0], [1.0]]},
     "ChangeOfBasis.constrained": {"v": lambda: numbers(3)},
@@ -395,7 +398,7 @@ LEFT_OUT = {
     **dict.fromkeys(
         (
             *("ChangeOfBasis", "CompiledFunction", "ConstrainedDerivatives", "Gradients", "IKResult", "Linearised"),
-            *("OperationalSpace", "Rollout", "SystemReport"),
+            *("EventRecord", "Happened", "OperationalSpace", "Rollout", "SystemReport"),
         ),
         "a result, made by a function",
     ),
@@ -597,6 +600,8 @@ def _target(name: str, get: Callable[[], Any], thing: Callable[..., Any]) -> Tar
     for parameter in inspect.signature(thing).parameters.values():
         valid = own.get(parameter.name) or BY_NAME.get(parameter.name)
         if valid is None:
+            if parameter.kind is parameter.VAR_KEYWORD:
+                continue
             if parameter.default is parameter.empty:
                 raise KeyError(f"VALID in tests/fuzz.py needs an argument {parameter.name!r} for {name}")
             valid = lambda default=parameter.default: default  # noqa: E731

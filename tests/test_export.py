@@ -167,10 +167,11 @@ def test_a_singular_joint_is_named(tmp_path: Path) -> None:
 
 @a_compiler
 def test_any_names_of_arguments_and_results_become_names_of_c(tmp_path: Path) -> None:
-    def law(double: Any, restrict: Any, states: Any, λ: Any, lw_bits: Any) -> Any:
-        return {"double": double + restrict, "k": states * λ, "a b": lw_bits, "result": -λ, "memory": states - 1.0}
+    def law(double: Any, restrict: Any, states: Any, λ: Any, lw_bits: Any, law_status: Any, sin: Any) -> Any:
+        more = {"law": law_status + sin, "sizes": sin * sin}
+        return {"double": double + restrict, "k": states * λ, "a b": lw_bits, "result": -λ, "memory": states, **more}
 
-    lw.export(lw.compile(law, double=2, restrict=2, states=(), λ=(), lw_bits=1), tmp_path)
+    lw.export(lw.compile(law, double=2, restrict=2, states=(), λ=(), lw_bits=1, law_status=1, sin=1), tmp_path)
     self_tested(tmp_path, "law")
     built([*("g++ -std=c++20 -Wall -Wextra -Werror -pedantic -fsyntax-only -x c++").split(), "law.h"], tmp_path)
 
@@ -363,6 +364,7 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     ((law,), {"model": None}, "law is a Python function, which cannot be exported; make it one of lw.compile"),
     ((3,), {"model": None}, "must be one of lw.compile"),
     (("energy",), {"name": "int"}, "name must not be 'int'"),
+    (("energy",), {"name": "q"}, "name 'q' collides with the name of an argument"),
     (("energy",), {"name": "two words"}, "identifier of C"),
     (("energy",), {"name": "a__b"}, "single underscores"),
     (("energy",), {"triple": "aarch64-linux-gnu"}, "triple and cpu are of the targets"),
@@ -388,6 +390,16 @@ def test_what_cannot_be_exported_is_refused_by_name(
         lw.export(given[0], tmp_path / "x", **{"model": arm(), **options})
     assert message in str(error.value)
     assert not (tmp_path / "x").exists()
+
+
+def test_functions_without_arguments_or_results(tmp_path: Path) -> None:
+    constant = lw.compile(lambda: np.array([1.0, -0.0, 2.0]))
+    lw.export(constant, tmp_path / "c", name="f")
+    if COMPILERS:
+        self_tested(tmp_path / "c", "f")
+    nothing = lw.compile(lambda x: 2.0 * x, x=(0,))
+    with pytest.raises(lw.ArgumentError, match="f has no results"):
+        lw.export(nothing, tmp_path / "nothing", name="f")
 
 
 def test_options_belong_to_functions_by_name(tmp_path: Path) -> None:

@@ -70,6 +70,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "dynamically_consistent_inverse": lambda q: lw.dynamically_consistent_inverse(ARM, q, TIP),
     "null_space_torque": lambda q, x: lw.null_space_torque(ARM, q, x, TIP),
     "effective_mass": lambda q, v: lw.effective_mass(ARM, q, "tip", v[:3]),
+    "operational_inertia_rate": lambda q, v: lw.operational_inertia_rate(ARM, q, v, TIP),
+    "operational_inertia_derivatives": lambda q: lw.operational_inertia_derivatives(ARM, q, TIP),
     "mass_matrix_inverse": lambda q: lw.mass_matrix_inverse(ARM, q),
     "torque_regressor": lambda q, v, x: lw.torque_regressor(ARM, q, v, x),
     "momentum_derivatives": lambda q, v: lw.momentum_derivatives(ARM, q, v),

@@ -33,6 +33,24 @@ class Rows(NamedTuple):
     rates: Column
 
 
+class AllRows(NamedTuple):
+    """The rows of all conditions, as ``closed_chains`` takes them.
+
+    Attributes:
+        C: of each end, over the motion of its body.
+        bias: γ, at one of the two ends.
+        compliance: the diagonal of T there: 1 for rows that a condition does not have.
+        G: of each pair, over the motion of frame a.
+        rows_of: how many each condition has.
+    """
+
+    C: Field[Column]
+    bias: Field[Column]
+    compliance: Field[Column]
+    G: Field[Column]
+    rows_of: Mapping[int, int]
+
+
 class Condition(Protocol):
     """A kind of constraint between two frames."""
 
@@ -65,6 +83,27 @@ def closed_motion(
 
     ``held`` is the placement of a in b for each loop; ``gains`` are the two of stabilisation, and that of damping.
     """
+    X0, V = _motions(tree, q, v)
+    rows = _rows(tree, X0, V, held, conditions, gains[:2] if stabilised else ())
+    if before is not None:
+        _damp(tree, conditions, rows, gains[2], before)
+
+    judged, seen_from = before is None, frame or "child"
+    qdd, reactions, sizes = closed_chains(tree, q, v, tau, f_ext, rows.C, rows.bias, rows.compliance, seen_from, judged)
+
+    wrenches: Field[Force] = tree.field()
+    forces: Field[Column] = tree.field()
+    for pair in tree.pairs(len(conditions)):
+        size, on_a = sizes[_carrier(pair, conditions[pair.condition])], rows.G[pair]
+        forces[pair] = size
+        wrenches[pair] = Force.from_numbers(
+            [total(on_a[ROWS * row + k] * size[row] for row in range(ROWS)) for k in range(6)]
+        )
+    return qdd, wrenches, *([] if frame is None else [reactions]), *([] if before is None else [forces])
+
+
+def _motions(tree: LoopedTree, q: JointValues, v: JointValues) -> tuple[Field[Transform], Field[Motion]]:
+    """Outward: the placements of all bodies in the world, and their velocities in their own frames."""
     X0: Field[Transform] = tree.field()
     V: Field[Motion] = tree.field()
     X0[tree.world], V[tree.world] = Transform.identity(), Motion.zero()
@@ -72,7 +111,18 @@ def closed_motion(
         X = body.placement * body.joint.transform(q[body])
         X0[body] = X0[body.parent] * X
         V[body] = X.to_child(V[body.parent]) + body.joint.subspace(q[body]).times(v[body])
+    return X0, V
 
+
+def _rows(
+    tree: LoopedTree,
+    X0: Values[Transform],
+    V: Values[Motion],
+    held: Values[Column],
+    conditions: Sequence[Condition],
+    gains: Sequence[Scalar],
+) -> AllRows:
+    """Over the pairs: the rows of all conditions."""
     C, bias, compliance = fields(tree, Column, 3)
     G: Field[Column] = tree.field()
     nothing, rows_of = [0.0] * ROWS, dict[int, int]()
@@ -80,9 +130,8 @@ def closed_motion(
         ends, condition = (pair.one, pair.other), conditions[pair.condition]
         places = [X0[end.body] * end.placement for end in ends]
         moving = [end.placement.to_child(V[end.body]) for end in ends]
-        found = condition.rows(places, moving, held[pair], gains[:2] if stabilised else ())
-        rates = found.rates
-        for number, (end, rows) in enumerate(zip(ends, found[:2], strict=True)):
+        on_a, on_b, rates = condition.rows(places, moving, held[pair], gains)
+        for number, (end, rows) in enumerate(zip(ends, (on_a, on_b), strict=True)):
             on_body = [end.placement.to_parent(row) for row in rows]
             if number == condition.on_world:
                 rates = [rate - tree.gravity.dot(row) for rate, row in zip(rates, on_body, strict=True)]
@@ -92,36 +141,16 @@ def closed_motion(
             bias[end], compliance[end] = nothing, nothing
         bias[first] = [*rates, *nothing[len(rates) :]]
         compliance[first] = [0.0] * len(rates) + [1.0] * (ROWS - len(rates))
-        G[pair] = _padded([row.numbers() for row in found.a])
+        G[pair] = _padded([row.numbers() for row in on_a])
         rows_of[pair.condition] = len(rates)
-    if before is not None:
-        _damp(tree, conditions, rows_of, C, bias, compliance, gains[2], before)
-
-    judged, seen_from = before is None, frame or "child"
-    qdd, reactions, sizes = closed_chains(tree, q, v, tau, f_ext, C, bias, compliance, seen_from, judged)
-
-    wrenches: Field[Force] = tree.field()
-    forces: Field[Column] = tree.field()
-    for pair in tree.pairs(len(conditions)):
-        size, on_a = sizes[_carrier(pair, conditions[pair.condition])], G[pair]
-        forces[pair] = size
-        wrenches[pair] = Force.from_numbers(
-            [total(on_a[ROWS * row + k] * size[row] for row in range(ROWS)) for k in range(6)]
-        )
-    return qdd, wrenches, *([] if frame is None else [reactions]), *([] if before is None else [forces])
+    return AllRows(C, bias, compliance, G, rows_of)
 
 
 def _damp(
-    tree: LoopedTree,
-    conditions: Sequence[Condition],
-    rows_of: Mapping[int, int],
-    C: Field[Column],
-    bias: Field[Column],
-    compliance: Field[Column],
-    damping: Scalar,
-    before: Values[Column],
+    tree: LoopedTree, conditions: Sequence[Condition], rows: AllRows, damping: Scalar, before: Values[Column]
 ) -> None:
     """Add the damping of the forces to γ and to the diagonal of T."""
+    C, bias, compliance, _, rows_of = rows
     W: Field[RigidMobility] = tree.field()
     mean: Field[Column] = tree.field()
     W[tree.world], mean[tree.world] = RigidMobility.zero(), [0.0, 0.0]
@@ -131,15 +160,15 @@ def _damp(
         diagonal, count = mean[tree.world]
         for number, end in enumerate((pair.one, pair.other)):
             if number != conditions[pair.condition].on_world:
-                rows = [Force.from_numbers(C[end][ROWS * k : ROWS * (k + 1)]) for k in range(rows_of[pair.condition])]
-                diagonal = diagonal + total((W[end.body] * row).dot(row) for row in rows)
+                own = [Force.from_numbers(C[end][ROWS * k : ROWS * (k + 1)]) for k in range(rows_of[pair.condition])]
+                diagonal = diagonal + total((W[end.body] * row).dot(row) for row in own)
         mean[tree.world] = [diagonal, count + float(rows_of[pair.condition])]
     for pair in tree.pairs(len(conditions)):
         end, used = _carrier(pair, conditions[pair.condition]), range(rows_of[pair.condition])
         diagonal, count = mean[tree.world]
-        own, forces, rates, diagonals = damping * diagonal / count, before[pair], bias[end], compliance[end]
-        bias[end] = [rate - own * forces[k] if k in used else rate for k, rate in enumerate(rates)]
-        compliance[end] = [own if k in used else number for k, number in enumerate(diagonals)]
+        d, forces, rates, diagonals = damping * diagonal / count, before[pair], bias[end], compliance[end]
+        bias[end] = [rate - d * forces[k] if k in used else rate for k, rate in enumerate(rates)]
+        compliance[end] = [d if k in used else number for k, number in enumerate(diagonals)]
 
 
 def _carrier(pair: Any, condition: Condition) -> Any:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import finite_array, is_listed
+from linkwork.arguments import finite_array, is_listed, memory_for
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import ArgumentError, shown
 from linkwork.spatial.small_matrices import skew, times
@@ -121,13 +121,15 @@ class VirtualLinkage:
             array = np.zeros(shape) if value is None else self._shaped(name, value, shape)
             parts.append(array.reshape(*array.shape[: array.ndim - len(shape)], prod(shape)))
         leading = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
-        numbers = np.concatenate([np.broadcast_to(part, (*leading, part.shape[-1])) for part in parts], axis=-1)
-        return times(self.inverse, numbers).reshape(*leading, m, 6)
+        with memory_for("wrenches", (*leading, m, 6)):
+            numbers = np.concatenate([np.broadcast_to(part, (*leading, part.shape[-1])) for part in parts], axis=-1)
+            return times(self.inverse, numbers).reshape(*leading, m, 6)
 
     def measured(self, wrenches: ArrayLike) -> LinkForces:
         """The forces of the linkage for wrenches (..., m, 6), N and N m, of the hands on the object."""
         given = self._shaped("wrenches", wrenches, (self.count, 6))
-        numbers = times(self.matrix, given.reshape(*given.shape[:-2], 6 * self.count))
+        with memory_for("forces of links", given.shape):
+            numbers = times(self.matrix, given.reshape(*given.shape[:-2], 6 * self.count))
         links = 6 + len(self.links)
         moments = numbers[..., links:].reshape(*given.shape[:-1], 3)
         return LinkForces(numbers[..., :6], numbers[..., 6:links], moments)

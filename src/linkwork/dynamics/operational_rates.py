@@ -122,10 +122,14 @@ def operational_inertia_derivatives(
     """
     (here,), _ = as_batch(model, (("q", "configuration"),), (q,))
     assert here is not None
-    each = operational_inertia_rate(
+    if is_traced(here):
+        units = np.eye(model.nv)
+        rates = [operational_inertia_rate(model, here, v, frames, reference, constraints=constraints) for v in units]
+        return np.stack(rates, axis=-1)
+    columns = operational_inertia_rate(
         model, here[..., None, :], np.eye(model.nv), frames, reference, constraints=constraints
     )
-    return put_into(out, np.ascontiguousarray(np.moveaxis(each, -3, -1)), apart={"q": q})
+    return put_into(out, np.ascontiguousarray(np.moveaxis(columns, -3, -1)), apart={"q": q})
 
 
 def inertia_with_rate(

@@ -104,24 +104,27 @@ class Answer:
 
     def _checked(self, out: Any, values: Sequence[ArrayLike], pseudo_inverse: bool) -> Any:
         """The array or arrays for any valid arguments."""
-        law, names = self.law, [name for name, _ in self.question.arguments]
+        names = [name for name, _ in self.question.arguments]
         given, batch = as_given(self.asked.model, self.question.arguments, values, finite=False)
         present = [each for each in given if each is not None]
         if any(is_traced(array) for array, _ in present):
-            results: Sequence[Array] = self._text([array for array, _ in present], None, pseudo_inverse)
-            return results[0] if len(results) == 1 else tuple(results)
+            traced = self._text([array for array, _ in present], None, pseudo_inverse)
+            return traced[0] if len(traced) == 1 else traced
         if self._new:  # a program may be traced to tell its length, so not while another is
-            law, self._new = self._kernel() if self.rows else None, False
-            self.law = law
-        if law is None or pseudo_inverse or 0 in batch:
-            results = self._joined(present, batch, pseudo_inverse)
-        else:
-            results, _, fine = law.attempt([*(array for array, _ in present), *self.fixed])
-            if not fine.all():  # on floats, an error says why there is no result
-                for own, other in zip(results, self._joined(present, batch), strict=True):
-                    flat = own.reshape(len(fine), -1)
-                    flat[~fine] = other.reshape(len(fine), -1)[~fine]
+            self.law, self._new = self._kernel() if self.rows else None, False
+        by_kernel = self.law is not None and not pseudo_inverse and 0 not in batch
+        results = self._by_kernel(present, batch) if by_kernel else self._joined(present, batch, pseudo_inverse)
         return put_into(out, *results, apart=dict(zip(names, values, strict=True)))
+
+    def _by_kernel(self, given: Sequence[Given], batch: tuple[int, ...]) -> Sequence[Array]:
+        """The arrays by the kernel; where it has no result, on floats, as then an error says why."""
+        assert self.law is not None
+        results, _, fine = self.law.attempt([*(array for array, _ in given), *self.fixed])
+        if not fine.all():
+            for own, other in zip(results, self._joined(given, batch), strict=True):
+                flat = own.reshape(len(fine), -1)
+                flat[~fine] = other.reshape(len(fine), -1)[~fine]
+        return results
 
     def _joined(self, given: Sequence[Given], batch: tuple[int, ...], pseudo_inverse: bool = False) -> Sequence[Array]:
         """The arrays computed on floats, for all states at once."""

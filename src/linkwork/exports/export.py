@@ -14,7 +14,7 @@ from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.errors import ArgumentError, shown
 from linkwork.exports import c99, objects, python_module, wasm
 from linkwork.exports.folder import checked, write
-from linkwork.exports.identifiers import array_names, default_name, function_name
+from linkwork.exports.identifiers import array_names, collides, default_name, function_name
 from linkwork.exports.named import named_unit, result_names, samples_in
 from linkwork.exports.unit import Part, Unit
 from linkwork.late import imported
@@ -81,6 +81,10 @@ def export(
     choice("target", target, [*TARGETS])
     path = checked(folder)
     unit = unit_of(function, model, name, options)
+    if not any(part.size for part in unit.results):
+        raise ArgumentError(f"{unit.name} has no results: arrays without numbers, as of a mechanism that cannot move")
+    if any(collides(part.name, unit.name) for part in (*unit.arguments, *unit.results)):
+        raise ArgumentError(f"name {unit.name!r} collides with the name of an argument or a result; choose another")
     if target in ("c99", "wasm") and (triple is not None or cpu is not None):
         raise ArgumentError(f"triple and cpu are of the targets 'object', 'shared' and 'python', not of {target!r}")
     machine = {} if target in ("c99", "wasm") else {"triple": triple, "cpu": cpu}
@@ -133,7 +137,7 @@ def _named(function: str, model: Model | None, name: str | None, options: Mappin
 def _compiled(function: CompiledFunction, name: str | None) -> Unit:
     own = default_name(function.name) if name is None else function_name(name)
     called = [*function.shapes, *result_names(function)]
-    names, count = array_names(called), len(function.shapes)
+    names, count = array_names(called, own), len(function.shapes)
     arguments = []
     for label, (key, shape) in zip(names, function.shapes.items(), strict=False):
         model = function.configurations.get(key)

@@ -17,25 +17,17 @@ KEYWORDS = frozenset(
     thread_local throw true try typedef typeid typename typeof union unsigned using virtual void volatile wchar_t while
     xor xor_eq None True False and as assert def del elif except finally from global is lambda nonlocal or pass raise
     out np sys ctypes pathlib threading run self_test function var let await async yield import in instanceof with
-    main NULL sqrt memcpy arguments eval
+    main NULL sqrt memcpy arguments eval size_t ptrdiff_t uint64_t int32_t std span zip map len tuple int
     """.split()
 )
 """Words of these languages, and what the generated text itself uses."""
-_TAKEN = {
-    "workspace",
-    "states",
-    "steps",
-    "where",
-    "status",
-    "memory",
-    "shared",
-    "work",
-    "square",
-    "state",
-    "own",
-    "k",
-    "i",
-}
+_TAKEN = frozenset(
+    """
+    workspace states steps where status memory shared work square state own joint k i sizes inputs outputs stack chunk
+    checked given found first few rows numbers load source bytes
+    """.split()
+)
+"""Words that have a meaning in the generated text."""
 _PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _LONGEST = 60
 
@@ -61,13 +53,29 @@ def default_name(*words: str) -> str:
     return f"{name}_" if name in KEYWORDS or name in _TAKEN or name.startswith("lw_") else name
 
 
-def array_names(names: Iterable[str]) -> list[str]:
-    """Names for arrays, each different, as near to these as possible."""
+def array_names(names: Iterable[str], function: str = "") -> list[str]:
+    """Names for arrays of a function, each different, as near to these as possible."""
     chosen: list[str] = []
     for number, name in enumerate(names):
         plain = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") if name.isascii() else ""
         own = plain if plain and plain[0].isalpha() and len(plain) <= _LONGEST else f"array{number}"
-        while own in KEYWORDS or own in _TAKEN or own in chosen or own.startswith("lw_"):
-            own = f"the_{own}" if own.startswith("lw_") else f"{own}_"
+        while own in KEYWORDS or own in _TAKEN or own in chosen or collides(own, function):
+            own = f"the_{own}" if _is_ours(own, function) else f"{own}_"
         chosen.append(own)
     return chosen
+
+
+_OURS = re.compile(
+    "batch|run|(batch|loops|data|ints|size|test|tests|bits|singular|compute|pivots|subroutine|status).*|fine"
+)
+
+
+def collides(name: str, function: str) -> bool:
+    """Whether the name of an array is that of a function, or of something that is made for it."""
+    return name == function or _is_ours(name, function)
+
+
+def _is_ours(name: str, function: str) -> bool:
+    """Whether a name begins as those of the generated text do."""
+    after = name.removeprefix(f"{function}_") if function else name
+    return name.startswith("lw_") or (after != name and _OURS.fullmatch(after) is not None)

@@ -130,18 +130,8 @@ def named_unit(name: str, model: Model, function: str, options: Mapping[str, Any
         if function in _ELSEWHERE:
             raise ArgumentError(f"{function} cannot be exported: {_ELSEWHERE[function]}")
         raise UnknownNameError("function to export", function, [*FUNCTIONS, "step"], "linkwork")
-    what, options = FUNCTIONS[function], dict(options)
-    inputs = options.pop("inputs", ())
-    for extra in inputs if isinstance(inputs, list | tuple) else [inputs]:
-        if extra not in what.optional:
-            listed = ", ".join(map(repr, what.optional)) or "none"
-            raise ArgumentError(f"inputs: {function} has no optional argument {extra!r} to export; it has {listed}")
-    if function == "operational_space" and "frames" in options:
-        options["points"] = options.pop("frames")
-    names = [*what.arguments, *(inputs if isinstance(inputs, list | tuple) else [inputs])]
-    for key in options:
-        if key in names or key in ("out", *ARGUMENTS):
-            raise ArgumentError(f"{key} is an argument of the exported function, or no option of an export")
+    what = FUNCTIONS[function]
+    names, options = _checked(function, options)
     parts = [_argument(model, key, options) for key in names]
     call = getattr(imported("linkwork"), function)
 
@@ -153,6 +143,24 @@ def named_unit(name: str, model: Model, function: str, options: Mapping[str, Any
     results = _results(model, made, what)
     return Unit(name, made, parts, results, f"{what.about[0].upper()}{what.about[1:]} of '{model.name}'.", model, 0,
                 _pivots(model) if function in _SINGULAR else None)  # fmt: skip
+
+
+def _checked(function: str, options: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """The arguments of the exported function, and the options with which it is made."""
+    what, options = FUNCTIONS[function], dict(options)
+    inputs = options.pop("inputs", ())
+    inputs = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+    for extra in inputs:
+        if extra not in what.optional:
+            listed = ", ".join(map(repr, what.optional)) or "none"
+            raise ArgumentError(f"inputs: {function} has no optional argument {extra!r} to export; it has {listed}")
+    if function == "operational_space" and "frames" in options:
+        options["points"] = options.pop("frames")
+    names = [*what.arguments, *inputs]
+    for key in options:
+        if key in names or key in ("out", *ARGUMENTS):
+            raise ArgumentError(f"{key} is an argument of the exported function, or no option of an export")
+    return names, options
 
 
 def _argument(model: Model, key: str, options: Mapping[str, Any]) -> Part:

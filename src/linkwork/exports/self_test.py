@@ -8,7 +8,7 @@ from linkwork.arguments import Array
 from linkwork.engine.targets.source import rows_of_numbers
 from linkwork.exports.c_source import comment
 from linkwork.exports.samples import Samples
-from linkwork.exports.unit import Unit
+from linkwork.exports.unit import Part, Unit
 
 TOLERANCE, SOLVER_TOLERANCE = 1e-9, 1e-6
 """Of a result, relative to the largest number of its array, where products and sums are fused: of formulas, and of
@@ -48,13 +48,6 @@ static int is_exact(void)
     return (sum == 0.0) && (FLT_EVAL_METHOD == 0);
 }
 
-static void load(double *array, const uint64_t *bits, size_t state, size_t size)
-{
-    for (size_t k = 0; k < size; ++k) {
-        array[k] = number(bits[(state * size) + k]);
-    }
-}
-
 static int compare(const char *name, const double *array, const uint64_t *bits, size_t state, size_t size, int exact)
 {
     double largest = 1.0;
@@ -75,6 +68,14 @@ static int compare(const char *name, const double *array, const uint64_t *bits, 
     return wrong;
 }
 """
+_LOADING = """\
+static void load(double *array, const uint64_t *bits, size_t state, size_t size)
+{
+    for (size_t k = 0; k < size; ++k) {
+        array[k] = number(bits[(state * size) + k]);
+    }
+}
+"""
 
 
 def self_test(unit: Unit, samples: Samples, workspace: int, iterates: bool, provenance: str) -> str:
@@ -86,37 +87,51 @@ def self_test(unit: Unit, samples: Samples, workspace: int, iterates: bool, prov
         "Where no product and sum are fused, results must have the same bits; otherwise they may differ",
         f"by {tolerance:g} of the largest number of their array.", "", provenance,
     ]  # fmt: skip
-    lines = [comment(about), f'#include "{name}.h"\n', _HEAD]
-    some = len(samples) > 0
-    if some:
-        lines += [f"#define STATES {len(samples)}\n#define TOLERANCE {tolerance!r}\n"]
-        rows = zip(parts, [*samples.arguments, *samples.results], strict=True)
-        lines += [f"static const uint64_t {part.name}_bits[] = {{\n{_bits(each)}\n}};\n" for part, each in rows
-                  if each.size]  # fmt: skip
-    lines += [f"static double {part.name}[{max(1, part.size)}];" for part in parts]
-    if some:
-        lines += [f"static double all_{part.name}[STATES * {max(1, part.size)}];" for part in parts]
-    lines += [f"static double workspace[{max(1, workspace)}];\n", _NUMBER, *([_COMPARING] if some else [])]
-    call = f"status = {name}({', '.join(part.name for part in parts)}, workspace);"
-    lines += ["int main(void)", "{", *(["    const int exact = is_exact();"] if some else [])]
-    lines += ["    int wrong = 0;", "    int status;", *([*_states(unit, call), *_batch(unit)] if some else [])]
-    lines += _refused(unit, call)
-    said = 'exact ? "bit by bit" : "within a tolerance"' if some else '"none of which is regular"'
-    lines += [f'    (void)printf("{name}: %d states, %s: %s\\n", {"STATES" if some else "0"}, {said},']
-    lines += ['        (wrong == 0) ? "passed" : "FAILED");', "    return (wrong == 0) ? 0 : 1;", "}", ""]
-    return "\n".join(lines)
+    tables = _tables(unit, samples, tolerance) if len(samples) else []
+    storage = [f"static double {_one(unit, part)}[{max(1, part.size)}];" for part in parts]
+    storage.append(f"static double workspace[{max(1, workspace)}];\n")
+    lines = [comment(about), f'#include "{name}.h"\n', _HEAD, *tables, *storage, _NUMBER]
+    if len(samples):
+        lines += [*([_LOADING] if any(part.size for part in unit.arguments) else []), _COMPARING]
+    return "\n".join([*lines, *_main(unit, len(samples))])
+
+
+def _tables(unit: Unit, samples: Samples, tolerance: float) -> list[str]:
+    """The numbers of all states, and memory for them."""
+    parts, rows = [*unit.arguments, *unit.results], [*samples.arguments, *samples.results]
+    lines = [f"#define STATES {len(samples)}\n#define TOLERANCE {tolerance!r}\n"]
+    for part, each in zip(parts, rows, strict=True):
+        if each.size:
+            lines.append(f"static const uint64_t {_bits_of(unit, part)}[] = {{\n{_bits(each)}\n}};\n")
+    return [*lines, *(f"static double {_all(unit, part)}[STATES * {max(1, part.size)}];" for part in parts)]
+
+
+def _main(unit: Unit, states: int) -> list[str]:
+    """The function that runs all."""
+    arrays = ", ".join(_one(unit, part) for part in (*unit.arguments, *unit.results))
+    call = f"status = {unit.name}({arrays}, workspace);"
+    exact = ["    const int exact = is_exact();"] if states else []
+    lines = ["int main(void)", "{", *exact, "    int wrong = 0;", "    int status;"]
+    lines += [*_states(unit, call), *_batch(unit)] if states else []
+    said = 'exact ? "bit by bit" : "within a tolerance"' if states else '"none of which is regular"'
+    lines += [*_refused(unit, call), f'    (void)printf("{unit.name}: {states} states, %s: %s\\n", {said},']
+    return [*lines, '        (wrong == 0) ? "passed" : "FAILED");', "    return (wrong == 0) ? 0 : 1;", "}", ""]
 
 
 def _states(unit: Unit, call: str) -> list[str]:
     """The states, one after the other."""
     lines = ["    for (size_t i = 0; i < STATES; ++i) {"]
-    lines += [f"        load({part.name}, {part.name}_bits, i, {part.size});" for part in unit.arguments if part.size]
+    lines += [
+        f"        load({_one(unit, part)}, {_bits_of(unit, part)}, i, {part.size});"
+        for part in unit.arguments
+        if part.size
+    ]
     lines += [f"        {call}", "        if (status != 0) {"]
     lines += [f'            (void)printf("state %u: %s\\n", (unsigned)i, {unit.name}_status(status));']
     lines += ["            ++wrong;", "        }"]
     for part in unit.results:
         if part.size:
-            arguments = f'"{part.name}", {part.name}, {part.name}_bits, i, {part.size}, exact'
+            arguments = f'"{part.name}", {_one(unit, part)}, {_bits_of(unit, part)}, i, {part.size}, exact'
             lines.append(f"        wrong += compare({arguments});")
     return [*lines, "    }"]
 
@@ -125,11 +140,11 @@ def _batch(unit: Unit) -> list[str]:
     """The same states in one call."""
     name, parts = unit.name, [*unit.arguments, *unit.results]
     lines = ["    for (size_t i = 0; i < STATES; ++i) {"]
-    lines += [f"        load(&all_{part.name}[i * {part.size}], {part.name}_bits, i, {part.size});"
+    lines += [f"        load(&{_all(unit, part)}[i * {part.size}], {_bits_of(unit, part)}, i, {part.size});"
               for part in unit.arguments if part.size]  # fmt: skip
     lines += ["    }"] if len(lines) > 1 else []
     lines = lines if lines[-1] == "    }" else []
-    arguments = ", ".join(f"all_{part.name}" for part in parts)
+    arguments = ", ".join(_all(unit, part) for part in parts)
     lines += [
         f"    status = {name}_batch(STATES, {arguments}, workspace, NULL);",
         "    wrong += (status != 0) ? 1 : 0;",
@@ -137,14 +152,14 @@ def _batch(unit: Unit) -> list[str]:
     lines += ["    for (size_t i = 0; i < STATES; ++i) {"]
     for part in unit.results:
         if part.size:
-            arguments = f'"{part.name} of a batch", &all_{part.name}[i * {part.size}], {part.name}_bits, i, {part.size}'
-            lines.append(f"        wrong += compare({arguments}, exact);")
+            rows = f"&{_all(unit, part)}[i * {part.size}], {_bits_of(unit, part)}"
+            lines.append(f'        wrong += compare("{part.name} of a batch", {rows}, i, {part.size}, exact);')
     return [*lines, "    }"]
 
 
 def _refused(unit: Unit, call: str) -> list[str]:
     """A number that is not finite must be refused."""
-    first = next((part.name for part in unit.arguments if part.size), None)
+    first = next((_one(unit, part) for part in unit.arguments if part.size), None)
     if first is None:
         return [f"    {call}", "    wrong += (status != 0) ? 1 : 0;"]
     return [
@@ -155,6 +170,21 @@ def _refused(unit: Unit, call: str) -> list[str]:
         "        ++wrong;",
         "    }",
     ]
+
+
+def _one(unit: Unit, part: Part) -> str:
+    """The array of one state; its name is unlike any of the header."""
+    return f"{unit.name}_test_{part.name}"
+
+
+def _all(unit: Unit, part: Part) -> str:
+    """That of all states."""
+    return f"{unit.name}_tests_{part.name}"
+
+
+def _bits_of(unit: Unit, part: Part) -> str:
+    """The table of their expected bits."""
+    return f"{unit.name}_bits_{part.name}"
 
 
 def _bits(rows: Array) -> str:

@@ -34,17 +34,7 @@ _PYTHON = ("policy", "executor", "hold", "record", "steps")
 
 def step_unit(name: str, model: Model, options: Mapping[str, Any]) -> Unit:
     """A step of ``lw.rollout``: its options, ``dt``, and ``inputs``, the arrays that each step takes."""
-    for key in options:
-        if key in _PYTHON:
-            why = "a policy is a Python function" if key == "policy" else "it is of lw.rollout"
-            raise ArgumentError(f"{key} cannot be exported: {why}")
-        if key not in (*_OPTIONS, "dt", "inputs"):
-            raise ArgumentError(f"a step has no option {key!r}; it has dt, inputs, {', '.join(_OPTIONS)}")
-    if "dt" not in options:
-        raise ArgumentError("a step needs dt, the time step (s)")
-    chosen = {**_OPTIONS, **options}
-    if chosen["torque"] is not None and not hasattr(chosen["torque"], "program"):
-        raise ArgumentError("torque is a Python function, which cannot be exported; make it a law by lw.compile")
+    chosen = _checked(options)
     inputs = _inputs(chosen.pop("inputs", None), chosen["torque"] is None)
     dt = seconds("dt", chosen.pop("dt"))
     arrays = {key: SPACES[STEP_PARTS[key]].shape(model, 0) for key in inputs}
@@ -87,6 +77,22 @@ def step_unit(name: str, model: Model, options: Mapping[str, Any]) -> Unit:
 
     about = f"One time step of '{model.name}'."
     return Unit(name, made, parts, results, about, model, 3, None, notes, (dt, shown))
+
+
+def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
+    """All options of a step, with the default of each that is left out."""
+    for key in options:
+        if key in _PYTHON:
+            why = "a policy is a Python function" if key == "policy" else "it is of lw.rollout"
+            raise ArgumentError(f"{key} cannot be exported: {why}")
+        if key not in (*_OPTIONS, "dt", "inputs"):
+            raise ArgumentError(f"a step has no option {key!r}; it has dt, inputs, {', '.join(_OPTIONS)}")
+    if "dt" not in options:
+        raise ArgumentError("a step needs dt, the time step (s)")
+    chosen = {**_OPTIONS, **options}
+    if chosen["torque"] is not None and not hasattr(chosen["torque"], "program"):
+        raise ArgumentError("torque is a Python function, which cannot be exported; make it a law by lw.compile")
+    return chosen
 
 
 def _inputs(names: Any, driven: bool) -> list[str]:

@@ -193,10 +193,8 @@ def _placements(events: Events, held: HeldBy, places: Any) -> Any:
 
 def _here(events: Events, held: HeldBy, q: Any) -> Any:
     """The numbers of the placements of constraints that may attach in place, where their frames are now."""
-    grips = [held.grips[number][0] for number in events.placed]
-    poses = forward_kinematics(held.model, q, held.ends)
-    b_to_a = inverse(poses[[held.b[g] for g in grips]]) @ poses[[held.a[g] for g in grips]]
-    return _numbers_of(events, b_to_a)
+    grips, poses = [held.grips[k][0] for k in events.placed], forward_kinematics(held.model, q, held.ends)
+    return _numbers_of(events, inverse(poses[[held.b[g] for g in grips]]) @ poses[[held.a[g] for g in grips]])
 
 
 # The step

@@ -346,34 +346,37 @@ def _times(events: Events, data: Mapping[str, Any], event: int) -> Array | None:
 
 def _check_possible(events: Events, times: Sequence[Array | None]) -> None:
     """An error for an event whose constraints are always as it would leave them."""
-    count = len(events.constraints)
-    active = [0.0 if k < events.initial else np.inf for k in range(count)]
+    at_first = [k < events.initial for k in range(len(events.constraints))]
+    active = [0.0 if on else np.inf for on in at_first]
     """The earliest time at which each constraint may be active; and inactive."""
-    inactive = [np.inf if k < events.initial else 0.0 for k in range(count)]
-    first = [np.inf] * len(events.changes)
-    for _ in range(len(events.changes)):
-        for number, (change, own) in enumerate(zip(events.changes, times, strict=True)):
-            needs = [*(inactive[k] for k in change.attach), *(active[k] for k in change.detach)]
-            soonest = min(needs)
-            if change.guard.constraint is not None:
-                soonest = max(soonest, active[change.guard.constraint])
-            if own is not None:
-                soonest = float(own.min()) if soonest < own.max() else np.inf
-            first[number] = soonest
-            for k in change.attach if np.isfinite(soonest) else ():
-                active[k] = min(active[k], soonest)
-            for k in change.detach if np.isfinite(soonest) else ():
-                inactive[k] = min(inactive[k], soonest)
-    for change, soonest in zip(events.changes, first, strict=True):
-        if np.isfinite(soonest):
-            continue
-        stays = [
-            *(f"{shown_constraint(events.constraints[k])} is active already" for k in change.attach),
-            *(f"{shown_constraint(events.constraints[k])} is not active" for k in change.detach),
-        ]
-        raise ArgumentError(
-            f"event {change.name!r} can never happen, as it would change nothing: {' and '.join(stays)}"
-        )
+    inactive = [np.inf if on else 0.0 for on in at_first]
+    for _ in events.changes:
+        for change, own in zip(events.changes, times, strict=True):
+            soonest = _soonest(change, own, active, inactive)
+            for numbers, earliest in ((change.attach, active), (change.detach, inactive)):
+                for k in numbers:
+                    earliest[k] = min(earliest[k], soonest)
+    for change, own in zip(events.changes, times, strict=True):
+        if _soonest(change, own, active, inactive) == np.inf:
+            stays = [
+                *(f"{shown_constraint(events.constraints[k])} is active already" for k in change.attach),
+                *(f"{shown_constraint(events.constraints[k])} is not active" for k in change.detach),
+            ]
+            raise ArgumentError(
+                f"event {change.name!r} can never happen, as it would change nothing: {' and '.join(stays)}"
+            )
+
+
+def _soonest(change: Change, own: Array | None, active: Sequence[float], inactive: Sequence[float]) -> float:
+    """The earliest time at which an event may happen, if constraints may be active and inactive from these times on;
+    infinite, if it never can. ``own`` are its times in trajectories, if it has any.
+    """
+    soonest = min(*(inactive[k] for k in change.attach), *(active[k] for k in change.detach), np.inf)
+    if change.guard.constraint is not None:
+        soonest = max(soonest, active[change.guard.constraint])
+    if own is None:
+        return soonest
+    return float(own.min()) if soonest < own.max() else np.inf
 
 
 def _check_contradictions(events: Events, times: Sequence[Array | None]) -> None:

@@ -1,17 +1,17 @@
 """The loop of one motion over its steps: in machine code, with Python functions between the steps, or in Python.
 
-``Step.observed`` is what all of them repeat. Code does it once for each step where Python functions say driving forces
-or external wrenches, if these act for the whole step, and many times by itself where there are none. What code cannot
-do is done in Python: functions that are called in each evaluation of an integrator, the adaptive integrator, other
-methods, texts that are too long, and the step that has no finite result, which so raises the error that says why.
+``Step.observed`` is what all of them repeat. Code does it many times by itself, or once for each step where Python
+functions say driving forces or external wrenches (``evaluations``). What code cannot do is done in Python: the adaptive
+integrator, methods of studies, texts that are too long, and the step that has no finite result, which so raises the
+error that says why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property, partial
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,17 +21,17 @@ from linkwork.dynamics.arguments import Array
 from linkwork.engine.plans import Plan, for_steps
 from linkwork.engine.plans.plan import Compiled
 from linkwork.engine.rollout import records, run_over_time, step_by_step
-from linkwork.errors import LinkworkError, SingularError, TracingError
+from linkwork.errors import SingularError, TracingError
 from linkwork.late import LateFunction
 from linkwork.progress import Bar
 from linkwork.simulation.arguments import allocated
-from linkwork.simulation.integrators import Integrator
+from linkwork.simulation.evaluations import Evaluations, Functions, read_only
+from linkwork.simulation.integrators import Adaptive, integrator_of
 from linkwork.simulation.plant import Plant
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.steps import observations_of, points_of, state_of
-from linkwork.simulation.torques import Hold, Told
+from linkwork.simulation.rollouts.steps import observations_of
+from linkwork.simulation.torques import Hold
 from linkwork.simulation.trajectory import Trajectory
-from linkwork.simulation.watching import ViewerLoads
 
 event_record = LateFunction("linkwork.simulation.event_record:event_record")
 reason_of = LateFunction("linkwork.simulation.rollouts.divergence:reason_of")
@@ -41,17 +41,6 @@ _SPAN = 0.05
 """Seconds of work after which control returns to Python, for the progress bar."""
 _AT_ONCE = 32
 """Steps between two of its updates where Python has control in each."""
-
-
-class Functions(NamedTuple):
-    """Functions that are called from Python: the torque every ``hold`` steps, or in each evaluation of the
-    accelerations if that is 0; external wrenches in each evaluation; and who watches.
-    """
-
-    torque: Told | None
-    hold: int
-    load: Told | None
-    watched: ViewerLoads | None
 
 
 class Run:
@@ -64,18 +53,17 @@ class Run:
     """
 
     def __init__(
-        self, job: Job, plant: Plant, integrator: Integrator, functions: Functions, bar: Bar | None,
-        kept: tuple[int, bool],
-    ) -> None:  # fmt: skip
-        """``plant`` and ``integrator`` do steps in Python. Of the states that the job records the trajectory has one in
-        so many, and wrenches or not: these are ``kept``.
+        self, job: Job, functions: Functions, adaptive: Adaptive | None, bar: Bar | None, kept: tuple[int, bool]
+    ) -> None:
+        """Of the states that the job records the trajectory has one in so many, and wrenches or not: these are
+        ``kept``.
         """
         told = (("torque", functions.torque), ("load", functions.load))
         step = replace(job.step, told=tuple(name for name, function in told if function is not None))
         said, model = {name: np.zeros((1, 1, prod(shape))) for name, shape in step.told_shapes.items()}, job.model
         self.job = replace(job, step=step, parts=job.parts | said, shapes=job.shapes | step.told_shapes)
-        self.plant, self.integrator, self.functions = plant, integrator, functions
-        self.bar, self.kept, self.dt = bar, kept, float(job.parts["dt"][0, 0, 0])
+        self.functions, self.bar, self.kept = functions, bar, kept
+        self.dt, self.integrator = float(job.parts["dt"][0, 0, 0]), adaptive or integrator_of(step)
         rows = records(job.steps, job.every)
         shapes = [(rows, *size) for size in ((model.nq,), (model.nv,), *observations_of(job.step))]
         self.arrays = allocated(f"{rows:,} states of {model.name!r}", shapes, job.every)
@@ -83,6 +71,19 @@ class Run:
         if job.step.events is not None:
             self.into[2:2] = job.buffers()[2:-1]
         self.k, self.v, self.count, self.interrupted = 0, job.v[0], 0, False
+
+    @cached_property
+    def source(self) -> Hold:
+        """Of driving forces, for steps in Python."""
+        step = self.job.step
+        law = None if step.law is None else partial(step.driving(self.job.values), 0)
+        return Hold(law or self.functions.torque, self.functions.hold)
+
+    @cached_property
+    def plant(self) -> Plant:
+        """For steps in Python."""
+        step = self.job.step
+        return step.plant(self.dt, {}, source=self.source, load=self.functions.load or step.load)
 
     @property
     def t(self) -> float:
@@ -158,81 +159,44 @@ class Run:
 
     def _drive(self, plan: Plan) -> None:
         """Step by step, with what Python functions say in each evaluation."""
-        job, watched, say, bar = self.job, self.functions.watched, self._saying(), self.bar
-        dt, every = self.dt, job.every
+        job, watched, every = self.job, self.functions.watched, self.job.every
         state, seen = job.begin(self.into), [each.view() for each in self.arrays[:2]]
         for array in seen:
             array.setflags(write=False)
-        step, later = step_by_step(plan, state, job.inputs, self.into, every, job.steps), self._later(state, say)
+        step = step_by_step(plan, state, job.inputs, self.into, every, job.steps)
+        evaluations = Evaluations(self.functions, self.job, state, self.dt)
+        say, others, dt, bar = evaluations.say, evaluations.others, self.dt, self.bar
+        if self.functions.torque is not None:
+            self.plant.tau = evaluations.tau
         for k in range(job.steps + 1):
-            q, v = (seen[0][k], seen[1][k]) if every == 1 else map(_read_only, (state[0][0], state[1][0]))
+            q, v = (seen[0][k], seen[1][k]) if every == 1 else map(read_only, (state[0][0], state[1][0]))
             self.k, self.v = k, v
             said = say(0, k, k * dt, q, v)
             before = [array.copy() for array in state] if job.step.events is not None else []
-            if not later(k) or (step(k) and not self._ends(k)):
+            if not others(k) or (step(k) and not self._ends(k)):
                 self._check(before)
                 return self._in_python(q, v, said)
             self.count = k // every + 1
             if watched is not None:
                 watched.see(self.t, q, v, *(array[k] for array in self.arrays[2:]))
-            if bar is not None and k % _AT_ONCE == 0:
-                bar(k)
+            if bar is not None:
+                self._tick(bar)
         self.count = len(self.arrays[0])
 
-    def _saying(self) -> Callable[[int, int, float, Array, Array], Array | None]:
-        """A function of the number of an evaluation, of the step, of time and of a state whose arrays are read-only,
-        which puts what functions say there where code reads it; it returns the driving forces of the torque function.
-        """
-        (torque, hold, load, _), job = self.functions, self.job
-        told = {name: job.parts[name][0, 0].reshape(shape) for name, shape in job.step.told_shapes.items()}
-        tau, forces = (told.get(name, np.zeros((1, 0))) for name in ("told_torque", "told_load"))
-        ask, source = (None if torque is None else torque.ask), Hold(torque, hold)
-        if torque is not None:
-            self.plant.tau = tau[0]
-
-        def say(n: int, k: int, t: float, q: Array, v: Array) -> Array | None:
-            if load is not None:
-                forces[n:] = load(t, q, v)
-            if ask is None:
-                return None
-            said = source(k, t, q, v) if hold else ask(t, q, v)
-            tau[n:] = said  # in later evaluations, too, until that is known
-            return said
-
-        return say
-
-    def _later(self, state: Arrays, say: Callable[..., object]) -> Callable[[int], bool]:
-        """A function that has all said about the later evaluations of a step, each in the state that follows from what
-        was said before, and returns whether it could; nothing if the first evaluation says it all.
-        """
-        (torque, hold, load, _), job = self.functions, self.job
-        if not job.step.several or (load is None and (torque is None or hold)):
-            return lambda k: True
-        shapes = state_of(job.step) | job.all_shapes
-        rows, points = [*(array[:, None] for array in state), *job.inputs], points_of(job.step, shapes)
-
-        def later(k: int) -> bool:
-            own = [array[0, min(k, array.shape[1] - 1)] for array in rows]
-            values = [array.reshape(shape) for array, shape in zip(own, shapes.values(), strict=True)]
-            for n, part in enumerate((0.5, 0.5, 1.0) if k < job.steps else (), 1):
-                try:
-                    found = points.quick(None, *values) or points.attempt(values)[0]
-                    say(n, k, k * self.dt + part * self.dt, *map(_read_only, found[2 * n - 2 : 2 * n]))
-                except LinkworkError:  # Python says it again, in a state that is recorded
-                    return False
-            return True
-
-        return later
+    def _tick(self, bar: Bar) -> None:
+        """Move the progress bar from time to time."""
+        if self.k % _AT_ONCE == 0:
+            bar(self.k)
 
     def _in_python(self, q: Array, v: Array, said: Array | None = None) -> None:
         """From a state on in Python, where ``said`` are the driving forces of the function, if it has been called."""
         job, plant, names = self.job, self.plant, [name for name in STEP_PARTS if name in self.job.parts]
-        if said is not None and isinstance(plant.source, Hold):
-            plant.source.keep(self.k, said)
+        if said is not None:
+            self.source.keep(self.k, said)
         for k in range(self.k, job.steps + 1):
             self.k, self.v, plant.count = k, v, k
-            if self.bar is not None and k % _AT_ONCE == 0:
-                self.bar(k)
+            if self.bar is not None:
+                self._tick(self.bar)
             plant.use({name: self._part(name, k) for name in names})
             answer = plant.answer(self.t, q, v, plant.source(k, self.t, q, v) if said is None else said)
             said = None
@@ -257,10 +221,3 @@ class Run:
         rows = self.job.parts[name][0]
         row = rows[min(k, len(rows) - 1)]
         return row.reshape(-1, 6) if name == "f_ext" else row
-
-
-def _read_only(array: Array) -> Array:
-    """A copy that cannot be written."""
-    copy = array.copy()
-    copy.setflags(write=False)
-    return copy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,6 @@ from linkwork.arguments import integer, old_name, positive, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.call import stepping
-from linkwork.engine.mode import current_form
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
 from linkwork.late import LateFunction
 from linkwork.model.constraints import Constraint
@@ -29,22 +28,23 @@ from linkwork.simulation.arguments import (
     warn_of_speed,
 )
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
-from linkwork.simulation.coupled import check_within_limits
-from linkwork.simulation.events import Event
-from linkwork.simulation.integrators import Adaptive, check_integrator, integrator_of
-from linkwork.simulation.laws import Parameters, as_law, check_constant, parameters_of, with_parameters
-from linkwork.simulation.parts import driving_parts, of_one_motion
-from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.run import Functions, Run
+from linkwork.simulation.evaluations import Functions
+from linkwork.simulation.integrators import Adaptive, check_integrator
+from linkwork.simulation.laws import Parameters, as_law, check_constant, parameters_of
+from linkwork.simulation.parts import of_one_motion
+from linkwork.simulation.rollouts.jobs import job_of
+from linkwork.simulation.run import Run
+from linkwork.simulation.start import check_start
 from linkwork.simulation.step import Step
-from linkwork.simulation.step_arguments import options_of, with_events
-from linkwork.simulation.torques import Controller, Hold, Torque, load_of, torque_of
+from linkwork.simulation.step_arguments import StepArguments, step_arguments
+from linkwork.simulation.torques import Controller, Torque, load_of, torque_of
 from linkwork.simulation.trajectory import Trajectory
-from linkwork.simulation.watching import Viewer, ViewerClosed, ViewerLoads, as_viewer
+from linkwork.simulation.watching import ViewerClosed, ViewerLoads, as_viewer
+
+if TYPE_CHECKING:
+    from linkwork.simulation.events import Event
 
 check_events = LateFunction("linkwork.simulation.events:check_events")
-warn_of_depth = LateFunction("linkwork.simulation.penetrations:warn_of_depth")
-warn_of_errors = LateFunction("linkwork.simulation.off_constraints:warn_of_errors")
 
 Load = Callable[[float, Array, Array], ArrayLike] | ArrayLike | None
 
@@ -90,8 +90,7 @@ def simulate(
 
     It is a ``lw.rollout`` of one trajectory, with the same numbers to the last bit, that also records accelerations and
     forces. It runs in machine code: many steps per call, or one step per call if Python functions compute torques or
-    external wrenches. The adaptive integrator, Runge-Kutta around Python functions that are not held, and methods for
-    study are stepped in Python.
+    external wrenches. Only the adaptive integrator is stepped in Python, and what is too long for machine code.
 
     Args:
         model: the mechanism.
@@ -173,10 +172,10 @@ def simulate(
         >>> bool(abs(held.q - 1.0).max() < 1e-12)
         True
     """
-    given = locals()  # all arguments by name
+    arguments = locals()  # all by name
     check_model(model)
     check_not_traced("lw.simulate", q, v, tau)
-    run = _run_of(model, given)
+    run = _run_of(model, arguments)
     with _ending(run), stepping():
         run.go()
     path = run.trajectory()
@@ -184,71 +183,51 @@ def simulate(
     return path
 
 
-def _run_of(model: Model, given: dict[str, Any]) -> Run:
-    """The loop of a simulation whose arguments are ``given`` by name."""
-    given["tau"], torque = _driving(given["tau"], given["torque"])
-    q, v = one_state(model, "q", "configuration", given["q"]), one_state(model, "v", "velocity", given["v"])
-    dt, steps = time_steps(given["duration"], given["dt"])
-    every = min(integer("record", given["record"], 1), steps)
-    check_integrator(given["integrator"], given["solver"])
-    tolerances = [positive(name, given[name]) for name in ("rtol", "atol")]
-    wanted, said = switch("contact_forces", given["contact_forces"]), _said(model, given, torque)
-    options, watches = {**given, "torque": said.law}, said.viewer is not None
-    step, constant = options_of(model, dt, options, torque is not None, said.in_code, wanted or watches)
-    if said.law is not None and said.hold:
-        step = replace(step, hold=said.hold)
-    step, of_events = with_events(step, given["events"])
-    _warn_of_start(step, q)
-    parts = of_one_motion(model, constant | driving_parts(model, given), steps)
-    own = parameters_of(step.law, "law", "parameters", given["parameters"], 3)
-    inputs = {**own, **of_events}
+def _run_of(model: Model, arguments: dict[str, Any]) -> Run:
+    """The loop of a simulation, from all its ``arguments`` by name."""
+    arguments["tau"], torque = _driving(arguments["tau"], arguments["torque"])
+    q, v = one_state(model, "q", "configuration", arguments["q"]), one_state(model, "v", "velocity", arguments["v"])
+    dt, steps = time_steps(arguments["duration"], arguments["dt"])
+    every, hold = min(integer("record", arguments["record"], 1), steps), arguments["hold"]
+    hold = 0 if hold is None else integer("hold", hold, 1)
+    adaptive = _adaptive(model, arguments)
+    wanted, load = switch("contact_forces", arguments["contact_forces"]), _load_of(model, arguments["f_ext"])
+    viewer = None if arguments["viewer"] is None else as_viewer(arguments["viewer"])
+    law, in_code = _compiled(torque), _compiled(load) if viewer is None else None
+    options = {**arguments, "torque": law}
+    of_steps = step_arguments(model, dt, options, torque is not None, in_code, wanted or viewer is not None)
+    of_steps = _of_one_motion(of_steps, hold, steps)
+    step, parts, inputs = of_steps
+    check_start(step, q[None])
+    watched = None if viewer is None else ViewerLoads(viewer, load or _table(parts.pop("f_ext", None), dt))
+    function = None if torque is None or law is not None else torque_of(model, torque)
+    told = watched or (load if in_code is None else None)
+    functions = Functions(function, hold, None if told is None else load_of(model, told), watched)
+    _check_events(step, inputs, steps * dt, functions)
+    job = job_of(of_steps, q[None], v[None], dt, steps, 1 if watched else every, observed=True)
+    kept = every if watched else 1, step.contacts is None or wanted
+    return Run(job, functions, adaptive, _bar(model, steps, arguments["progress"]), kept)
+
+
+def _adaptive(model: Model, arguments: Mapping[str, Any]) -> Adaptive | None:
+    """The adaptive integrator, if it is the one that is chosen; None for that of the step."""
+    check_integrator(arguments["integrator"], arguments["solver"])
+    tolerances = [positive(name, arguments[name]) for name in ("rtol", "atol")]
+    return Adaptive(model, arguments["solver"], *tolerances) if arguments["integrator"] == "adaptive" else None
+
+
+def _compiled(function: Any) -> CompiledFunction | None:
+    """A function that becomes part of the step's code; None for any other."""
+    return function if isinstance(function, CompiledFunction) else None
+
+
+def _of_one_motion(of_steps: StepArguments, hold: int, steps: int) -> StepArguments:
+    """Those of one motion, whose law is evaluated every ``hold`` steps: for each step the same parameters."""
+    step, parts, inputs = of_steps
+    if step.law is not None and hold:
+        step = replace(step, hold=hold)
     check_constant(inputs)
-    functions = said.functions(model, parts.pop("f_ext", None) if watches else None, dt)
-    job = Job(
-        step, q[None], v[None],
-        {"dt": np.full((1, 1, 1), dt), **{name: rows[None] for name, rows in parts.items()}}
-        | {key: array[None] for key, (_, array, _) in inputs.items()},
-        steps, 1 if watches else every, current_form(), {key: shape for key, (_, _, shape) in inputs.items()},
-        observed=True,
-    )  # fmt: skip
-    source = Hold(functions.torque if said.law is None else with_parameters(said.law, own), said.hold)
-    plant = step.plant(dt, {}, source=source, load=functions.load or said.in_code)
-    moved_by = Adaptive(model, given["solver"], *tolerances) if step.integrator == "adaptive" else integrator_of(step)
-    _check_events(step, of_events, steps * dt, functions)
-    kept = every if watches else 1, step.contacts is None or wanted
-    return Run(job, plant, moved_by, functions, _bar(model, steps, given["progress"]), kept)
-
-
-class _Said(NamedTuple):
-    """What says driving forces and external wrenches: functions, and a viewer."""
-
-    torque: Any
-    hold: int
-    load: Any
-    viewer: Viewer | None
-
-    @property
-    def law(self) -> CompiledFunction | None:
-        """The torque that is part of the step."""
-        return self.torque if isinstance(self.torque, CompiledFunction) else None
-
-    @property
-    def in_code(self) -> CompiledFunction | None:
-        """The load that is."""
-        return self.load if self.viewer is None and isinstance(self.load, CompiledFunction) else None
-
-    def functions(self, model: Model, rows: Array | None, dt: float) -> Functions:
-        """What Python calls; with a viewer, ``rows`` are the external wrenches over time."""
-        watched = None if self.viewer is None else ViewerLoads(self.viewer, self.load or _table(rows, dt))
-        load, torque = watched or self.load, None if self.torque is self.law else torque_of(model, self.torque)
-        return Functions(torque, self.hold, None if load is self.in_code else load_of(model, load), watched)
-
-
-def _said(model: Model, given: Mapping[str, Any], torque: Torque) -> _Said:
-    """The same, of checked arguments."""
-    hold = 0 if given["hold"] is None else integer("hold", given["hold"], 1)
-    viewer = None if given["viewer"] is None else as_viewer(given["viewer"])
-    return _Said(torque, hold, _load_of(model, given["f_ext"]), viewer)
+    return StepArguments(step, of_one_motion(step.model, parts, steps), inputs)
 
 
 def _bar(model: Model, steps: int, progress: Any) -> Bar | None:
@@ -265,7 +244,7 @@ def _warn_of_end(step: Step, path: Trajectory) -> None:
         warn_of_speed(step.model, path.q[-1:], path.v[-1:], abs(path.a[-1:]), lambda _: "the simulation")
 
 
-def _check_events(step: Step, data: Any, duration: float, functions: Functions) -> None:
+def _check_events(step: Step, data: Mapping[str, Any], duration: float, functions: Functions) -> None:
     """An error if events cannot happen, or if Python functions would have to say something within a step with them."""
     if step.events is None:
         return
@@ -275,17 +254,6 @@ def _check_events(step: Step, data: Any, duration: float, functions: Functions) 
             "events beside integrator='runge_kutta_4' take no Python function that is called several times in a step: "
             "compile it by lw.compile, pass hold=1 for a torque, or leave the viewer out"
         )
-
-
-def _warn_of_start(step: Step, q: Array) -> None:
-    """An error if the first state is beyond limits; warn if it violates constraints, or if shapes overlap deeply."""
-    if step.contacts is not None:
-        warn_of_depth(step.model, q[None], step.contacts)
-    if step.constraints:
-        soft = step.contacts is not None
-        warn_of_errors(step.model, q[None], step.constraints, None if soft else step.stabilisation)
-    if step.stops:
-        check_within_limits(step.model, q[None], step.constraints)
 
 
 def _driving(tau: ArrayLike | None, torque: Torque) -> tuple[ArrayLike | None, Torque]:
@@ -319,7 +287,8 @@ def _table(rows: Array | None, dt: float) -> Any:
 @contextmanager
 def _ending(run: Run) -> Iterator[None]:
     """Tell the viewer when a run begins and ends, mark interrupted runs, and add time and states to errors."""
-    model, watched, step = run.plant.model, run.functions.watched, run.plant.of
+    step, watched = run.job.step, run.functions.watched
+    model = step.model
     try:
         if watched is not None:
             watched.viewer.begin(model, step.constraints, step.contacts)

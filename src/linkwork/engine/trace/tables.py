@@ -8,7 +8,7 @@ get cheaper code.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -210,19 +210,31 @@ def body_tables(
     return kinds, data, ints
 
 
-def _walks(
+def _meeting(
     parents: Sequence[int], points: Sequence[int], bodies: NDArray[np.int64]
-) -> dict[Section, list[tuple[int, ...]]]:
-    """The sections of a walk over the paths of points on bodies."""
+) -> Mapping[Section, Sequence[Any]]:
+    """The sections of where the paths of points on bodies meet, and of a walk over these paths."""
+    junctions, of_points = junctions_of(parents, points)
+    ancestors = [common_ancestor(parents, a, b) for a in points for b in points]
     found = paths_of(parents, points)
     kind = BODIES.columns.index("kind")
     stations = [(s.body, s.above, s.behind[0], *s.after, *s.stations_behind, *s.points) for s in found.stations]
     return {
+        JUNCTIONS: junctions,
+        FRAME_JUNCTIONS: of_points,
+        ANCESTORS: ancestors,
         PATHS: [(0, 0, 1), *((body, int(bodies[body, kind]), k + 1) for k, body in enumerate(found.bodies, 1))],
         STATIONS: [(0,) * 9 + (1,), *((*station, k + 1) for k, station in enumerate(stations, 1))],
         POINTS: [(0, 1), *((index, k + 1) for k, index in enumerate(found.points, 1))],
         PLACES: [(place.behind[0], *place.after, place.outermost) for place in found.places],
     }
+
+
+def _no_meeting() -> Mapping[Section, Sequence[Any]]:
+    """The same without any points: a junction, the ground, and nothing else."""
+    walked = PATHS, STATIONS, POINTS, PLACES
+    empty: dict[Section, Sequence[Any]] = dict.fromkeys((JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, *walked), ())
+    return empty | {JUNCTIONS: [(0, 0)]}
 
 
 class _Steps:
@@ -294,27 +306,17 @@ def tables_of(
     kinds, data, bodies = body_tables(model, families)
     points = [frame.body for frame in frames]
     parents = [0, *(body.parent for body in model.bodies)]
-    junctions: list[tuple[int, int]] = [(0, 0)]
-    of_points: list[int] = []
-    ancestors: list[int] = []
-    walks: dict[Section, list[tuple[int, ...]]] = {section: [] for section in (PATHS, STATIONS, POINTS, PLACES)}
-    if pairs:
-        junctions, of_points = junctions_of(parents, points)
-        ancestors = [common_ancestor(parents, a, b) for a in points for b in points]
-        walks = _walks(parents, points, bodies)
+    meeting = _meeting(parents, points, bodies) if pairs else _no_meeting()
     order = depth_first(parents)
     looped = loops_of(parents, groups_of(frames) if loops else ())
     steps, ends = _Steps(looped), pairs_of(frames) if loops else []
     sections: list[tuple[Section, Sequence[Any] | NDArray[np.int64]]] = [
         (BODIES, bodies),
         (FRAMES, points),
-        (JUNCTIONS, junctions),
-        (FRAME_JUNCTIONS, of_points),
-        (ANCESTORS, ancestors),
+        *meeting.items(),
         (FAMILIES, _families(parents)),
         (DEPTH_FIRST, order),
         (RUNS, _runs(order, bodies[:, 0].tolist(), kinds)),
-        *walks.items(),
         (JOININGS, steps.joinings if loops else []),
         (LOOP_ENDS, steps.ends),
         (CROSSINGS, steps.crossings),
@@ -324,7 +326,7 @@ def tables_of(
     ints, begins = packed(sections)
     placements = [x for frame in frames for x in frame.placement.numbers()]
     counts = (
-        *(len(frames), len(junctions), len(walks[PATHS]), len(walks[STATIONS])),
+        *(len(frames), *(len(meeting[section]) for section in (JUNCTIONS, PATHS, STATIONS))),
         *(looped.loops, looped.strands + 1, len(steps.couplings), len(ends)),
     )
     lasts = {f"last_{row}": count - 1 for row, count in zip(LASTS, counts, strict=True)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +20,12 @@ from linkwork.errors import SingularError, TracingError
 from linkwork.late import LateFunction
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import allocated
+from linkwork.simulation.parts import rows
 from linkwork.simulation.rollouts.steps import recorded, step_plan
 from linkwork.simulation.step import Step
+
+if TYPE_CHECKING:
+    from linkwork.simulation.step_arguments import StepArguments
 
 events_at_start = LateFunction("linkwork.simulation.event_steps:start")
 diagnose = LateFunction("linkwork.dynamics.diagnosis:diagnose")
@@ -157,6 +161,11 @@ class Job:
         return [self.parts[name] for name in self._names]
 
     @property
+    def values(self) -> dict[str, Array]:
+        """The arguments of the first trajectory's first step besides the state, by name."""
+        return {name: self.parts[name][0, 0].reshape(shape) for name, shape in self.all_shapes.items()}
+
+    @property
     def step_plan(self) -> Plan:
         """The plan of the step over time."""
         engine = current_form() if self.engine == "auto" else self.engine  # a worker may not support machine code
@@ -170,6 +179,19 @@ class Job:
         """The shape of each argument of a traced step besides its state."""
         own = {name: SPACES[space].shape(self.model, 0) for name, space in STEP_PARTS.items()}
         return {name: (() if name == "dt" else (own | self.shapes)[name]) for name in self._names}
+
+
+def job_of(
+    arguments: StepArguments, q: Array, v: Array, dt: float, steps: int, every: int, batch: tuple[int, ...] = (),
+    observed: bool = False,
+) -> Job:  # fmt: skip
+    """The job of trajectories that begin in these states (n, ...), along one axis instead of the leading axes that the
+    arrays of the arguments may have.
+    """
+    arrays = arguments.parts | {key: array for key, (_, array, _) in arguments.inputs.items()}
+    parts = {"dt": np.full((1, 1, 1), dt)} | {name: rows(array, batch) for name, array in arrays.items()}
+    shapes = {key: shape for key, (_, _, shape) in arguments.inputs.items()}
+    return Job(arguments.step, q, v, parts, steps, every, current_form(), shapes, observed=observed)
 
 
 def compute(job: Job) -> tuple[Any, ...]:

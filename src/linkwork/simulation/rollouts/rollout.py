@@ -25,6 +25,7 @@ from linkwork.simulation.laws import Parameters
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.request import request_of
 from linkwork.simulation.rollouts.result import Rollout
+from linkwork.simulation.start import check_start
 
 if TYPE_CHECKING:
     from linkwork.simulation.events import Event
@@ -32,13 +33,10 @@ if TYPE_CHECKING:
 
 # what most rollouts do not need
 host_loop = LateFunction("linkwork.simulation.rollouts.host_loop:HostLoop")
-check_within_limits = LateFunction("linkwork.simulation.coupled:check_within_limits")
 cut_off = LateFunction("linkwork.simulation.rollouts.divergence:cut_off")
 event_record = LateFunction("linkwork.simulation.event_record:event_record")
 explained = LateFunction("linkwork.simulation.rollouts.divergence:explained")
 spread = LateFunction("linkwork.simulation.rollouts.executors:spread")
-warn_of_depth = LateFunction("linkwork.simulation.penetrations:warn_of_depth")
-warn_of_errors = LateFunction("linkwork.simulation.off_constraints:warn_of_errors")
 
 
 def rollout(
@@ -196,20 +194,20 @@ def rollout(
         >>> int(tried.cost.argmin())
         1
     """
-    given = locals()  # all arguments by name
+    arguments = locals()  # all by name
     check_model(model)
     check_not_traced("lw.rollout", q, v, tau, q_target, v_target)
     choice("diverged", diverged, ("raise", "nan"))
     _check_executor(executor)
     every, length = integer("record", record, 0 if cost is not None else 1), seconds("dt", dt)
     size = None if chunk is None else integer("chunk", chunk, 1)
-    held = integer("hold", hold, 1)
-    _check_policy(policy, held, torque, executor)
-    request = request_of(model, given, length, steps, every, policy is not None)
+    hold = integer("hold", hold, 1)
+    _check_policy(policy, hold, torque, executor)
+    request = request_of(model, arguments, length, steps, every, policy is not None)
     job, batch, keeps = request.job, request.batch, every > 0
-    _check_start(job)
-    job, into = _apart(job, batch, out, keeps)
-    loop = host_loop(job, batch, policy, held) if policy is not None else None
+    check_start(job.step, job.q, pulled=job.steps > 1)
+    into, job = _memory(job, batch, out, keeps)
+    loop = host_loop(job, batch, policy, hold) if policy is not None else None
     with stepping():
         status = (loop or job).run(into, get_threads()) if executor is None else spread(job, into, executor, size)
     if status & 1:
@@ -225,27 +223,6 @@ def rollout(
         return result
     _warn_of_end(job, into, batch, length, result.q)
     return result
-
-
-def _apart(job: Job, batch: tuple[int, ...], out: Rollout | None, keeps: bool) -> tuple[Job, Sequence[Array]]:
-    """The job, and the arrays for its records, which share no memory with its own."""
-    if out is None:
-        return job, job.buffers()
-    reused = _reused(job, batch, out, keeps)
-    into = reused if keeps else job.buffers()
-    return job.apart_from(into), into
-
-
-def _check_start(job: Job) -> None:
-    """Check that the initial states are within limits, and warn of violated constraints and deep penetrations."""
-    step = job.step
-    if job.steps > 1 and step.constraints:
-        soft = step.contacts is not None
-        warn_of_errors(job.model, job.q, step.constraints, None if soft else step.stabilisation)
-    if step.contacts is not None:
-        warn_of_depth(job.model, job.q, step.contacts)
-    if step.stops:
-        check_within_limits(job.model, job.q, step.constraints)
 
 
 def _check_executor(executor: Any) -> None:
@@ -309,8 +286,12 @@ def _result(
     return result
 
 
-def _reused(job: Job, batch: tuple[int, ...], out: Rollout, keeps: bool) -> list[Array]:
-    """The arrays of an earlier result, for the records, and new ones for the costs."""
+def _memory(job: Job, batch: tuple[int, ...], out: Rollout | None, keeps: bool) -> tuple[list[Array], Job]:
+    """The arrays to compute into: those of an earlier result for the records, if it is given, or new ones; and the job,
+    which shares none of them.
+    """
+    if out is None:
+        return job.buffers(), job
     count = records(job.steps, job.every) if keeps else 0
     shapes = [(count,), (*batch, count, job.model.nq), (*batch, count, job.model.nv)]
     fits = isinstance(out, Rollout) and all(
@@ -321,8 +302,10 @@ def _reused(job: Job, batch: tuple[int, ...], out: Rollout, keeps: bool) -> list
         raise ArgumentError(
             f"out must be an lw.Rollout of contiguous float64 arrays of the shapes {shapes}, as an earlier call gave it"
         )
-    own = [array.reshape((len(job), *array.shape[-2:])) for array in (out.q, out.v)]
-    return [*own, *job.buffers()[2:]]
+    into = job.buffers()
+    if keeps:
+        into[:2] = [array.reshape((len(job), *array.shape[-2:])) for array in (out.q, out.v)]
+    return into, job.apart_from(into)
 
 
 def _error(
