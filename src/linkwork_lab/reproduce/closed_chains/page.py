@@ -63,12 +63,15 @@ def _claims(data: dict[str, Any]) -> str:
     costs = zip(pairwise(operations["loops"]), pairwise(operations["operations"]), strict=True)
     slopes = {(after - before) / (more - fewer) for (fewer, more), (before, after) in costs}
     added = {name: row["path"]["assembly"][-1] - row["path"]["assembly"][-2] for name, row in depth.items()}
-    kinds = {"ladder": "loops of a ladder", "snake": "links of a snake on the ground, each held"}
+    kinds = {"ladder": "loops of a ladder", "rope ladder": "rungs of a rope ladder"}
+    kinds["snake"] = "links of a snake on the ground, each held"
     added |= {what: loops[name][-1] - loops[name][-2] for name, what in kinds.items()}
     growth = ", ".join(f"{name} {more:,}" for name, more in added.items())
     ratios = {name: row["path"]["assembly"][-1] / row["path"]["assembly"][-2] for name, row in depth.items()}
     ratios |= {name: line[-1] / line[-2] for name, line in loops.items()}
     held, contacts = loops["long snake"], data["depth_of_loops"]["long snake"]["loops"][-1]
+    rope = data["depth_of_loops"]["rope ladder"]
+    many = max(k for k, serial in enumerate(rope["path"]["virtual_work"]) if serial is not None)
     linear = [name for name, ratio in ratios.items() if ratio > LINEAR]
     rows = [
         [
@@ -86,9 +89,10 @@ def _claims(data: dict[str, Any]) -> str:
         [
             "parallel computation is future work",
             f"the last doubling adds to the longest path: {growth} operations. {contacts} holds make that of a "
-            f"snake of 1,024 links {held[-1] / held[0]:.2f} times as long. On a rope ladder, whose loops all stay "
-            f"open, a doubling makes it {ratios['rope ladder']:.1f} times as long",
-            f"done, except where loops stay open ({', '.join(linear)})" if linear else "done",
+            f"snake of 1,024 links {held[-1] / held[0]:.2f} times as long. A rope ladder with {rope['loops'][many]} "
+            f"rungs, all open at the world in a serial recursion, has {rope['path']['assembly'][many]:,} there, where "
+            f"that has {rope['path']['virtual_work'][many]:,}",
+            f"not logarithmic: {', '.join(linear)}" if linear else "done",
         ],
         [
             "structure-varying chains (their reference 7)",
