@@ -406,6 +406,9 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     (lw.Event(0.1, attach=CATCH, in_place=1), {}, "in_place"),  # type: ignore[arg-type]
     (lw.Event(lw.BreakingForce("tip", 3.0)), {}, "breaking force is of one"),  # type: ignore[arg-type]
     (lw.Event(lw.BreakingForce(CATCH, -3.0)), {"constraints": CATCH}, "must be positive"),
+    (lw.Event([], attach=CATCH), {}, "one for each trajectory, not an empty array"),
+    (lw.Event(np.nan, attach=CATCH), {}, "must be positive, not nan"),
+    (lw.Event(0.1, attach="tip", name="on"), {}, "event 'on': constraints must be a list"),  # type: ignore[arg-type]
     # that never can happen
     (lw.Event(0.5, attach=CATCH), {}, "can never happen: it is at 0.5 s, and the motion ends at 0.2 s"),
     (lw.Event(0.1, attach=CATCH), {"constraints": CATCH}, "can never happen.*is active already"),

@@ -176,6 +176,17 @@ def test_any_names_of_arguments_and_results_become_names_of_c(tmp_path: Path) ->
     built([*("g++ -std=c++20 -Wall -Wextra -Werror -pedantic -fsyntax-only -x c++").split(), "law.h"], tmp_path)
 
 
+@a_compiler
+def test_names_of_macros_and_of_the_library_of_c_are_no_problem(tmp_path: Path) -> None:
+    def law(NAN: Any, linux: Any, y0: Any, M_PI: Any, isnan: Any, stdin: Any) -> Any:
+        return {"INFINITY": NAN + linux + y0, "errno": M_PI + isnan, "exp": stdin + 1.0, "unix": 2.0 * y0}
+
+    names = ("NAN", "linux", "y0", "M_PI", "isnan", "stdin")
+    lw.export(lw.compile(law, **dict.fromkeys(names, ())), tmp_path)  # type: ignore[arg-type]
+    built([COMPILERS[0], "-std=gnu11", "-ffp-contract=off", "law.c", "law_test.c", "-lm", "-o", "t"], tmp_path)
+    assert "bit by bit: passed" in said(["./t"], tmp_path)
+
+
 @needs("g++")
 def test_the_header_serves_cpp_with_spans(tmp_path: Path) -> None:
     lw.export("energy", tmp_path, model=arm(), name="f")
@@ -364,6 +375,8 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     ((law,), {"model": None}, "law is a Python function, which cannot be exported; make it one of lw.compile"),
     ((3,), {"model": None}, "must be one of lw.compile"),
     (("energy",), {"name": "int"}, "name must not be 'int'"),
+    (("energy",), {"name": "exp"}, "name must not be 'exp'"),
+    (("energy",), {"name": "HUGE_VAL"}, "name must not be 'HUGE_VAL'"),
     (("energy",), {"name": "q"}, "name 'q' collides with the name of an argument"),
     (("energy",), {"name": "two words"}, "identifier of C"),
     (("energy",), {"name": "a__b"}, "single underscores"),
@@ -371,6 +384,10 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     (("energy",), {"target": "object", "triple": "pdp11-dec-unix"}, "LLVM has no machine for triple"),
     (("energy",), {"target": "object", "triple": 7}, "triple must be a name"),
     (("energy",), {"target": "object", "cpu": "i8080"}, "LLVM has no CPU 'i8080'"),
+    (("energy",), {"target": "object", "triple": "x86_64-linux-gnu", "cpu": "i386"}, "no code for CPU 'i386'"),
+    (("energy",), {"target": "object", "triple": "x86_64-linux-gnu", "cpu": "help"}, "LLVM has no CPU 'help'"),
+    (("energy",), {"target": "object", "triple": "avr"}, "LLVM makes no object code of this function"),
+    (("energy",), {"colour": 1}, "energy has no option 'colour'; it has q, v"),
     (("energy",), {"target": "shared", "triple": "arm64-apple-macosx"}, "target 'shared' makes ELF libraries"),
     (("energy",), {"q": [0.0]}, "q is an argument of the exported function"),
     (("energy",), {"inputs": ["f_ext"]}, "energy has no optional argument 'f_ext'"),

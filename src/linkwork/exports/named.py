@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -156,8 +157,10 @@ def _checked(function: str, options: Mapping[str, Any]) -> tuple[list[str], dict
             raise ArgumentError(f"inputs: {function} has no optional argument {extra!r} to export; it has {listed}")
     if function == "operational_space" and "frames" in options:
         options["points"] = options.pop("frames")
-    names = [*what.arguments, *inputs]
+    names, has = [*what.arguments, *inputs], signature(getattr(imported("linkwork"), function)).parameters
     for key in options:
+        if key not in has:
+            raise ArgumentError(f"{function} has no option {key!r}; it has {', '.join(k for k in has if k != 'model')}")
         if key in names or key in ("out", *ARGUMENTS):
             raise ArgumentError(f"{key} is an argument of the exported function, or no option of an export")
     return names, options

@@ -217,7 +217,7 @@ def events_of(model: Model, constraints: Sequence[Constraint], events: Any) -> t
     for k, (name, each, (attach, detach)) in enumerate(zip(names, listed, own, strict=True)):
         guard, inputs = _guard(model, name, each, every, input_name(k))
         places = [tuple(every.index(one) for one in some) for some in (attach, detach)]
-        in_place = switch(f"in_place of {name}", each.in_place)
+        in_place = switch(f"in_place of event {name!r}", each.in_place)
         changes.append(Change(guard, places[0], places[1], in_place, name))
         data |= inputs
     return Events(every, len(tuple(dict.fromkeys(constraints))), tuple(changes)), data
@@ -245,7 +245,10 @@ def _as_list(some: Any) -> list[Any]:
 
 def _own_constraints(name: str, event: Event) -> tuple[list[Constraint], list[Constraint]]:
     """The constraints that an event attaches, and those that it detaches."""
-    attach, detach = list(as_constraints(event.attach)), list(as_constraints(event.detach))
+    try:
+        attach, detach = list(as_constraints(event.attach)), list(as_constraints(event.detach))
+    except ArgumentError as error:
+        raise ArgumentError(f"event {name!r}: {error}") from None
     if isinstance(event.when, BreakingForce):
         broken = event.when.constraint
         if not isinstance(broken, Constraint):
@@ -312,9 +315,11 @@ def _numbers(called: str, value: Any) -> tuple[str, Array, Shape]:
                 f"lw.BreakingForce, not {shown(value)}"
             ) from None
         raise
+    if not numbers.size:
+        raise ArgumentError(f"{called} must be one number, or one for each trajectory, not an empty array")
     if not (numbers > 0.0).all():
         why = "; what is active from the start belongs in constraints" if called.startswith("when") else ""
-        raise ArgumentError(f"{called} must be positive, not {shown(numbers.min())}{why}")
+        raise ArgumentError(f"{called} must be positive, not {shown(float(numbers.min()))}{why}")
     axes = leading_axes(called, numbers, ())
     return called, np.minimum(numbers, UNLIMITED).reshape((*axes, 1, 1) if axes else (1, 1)), ()
 

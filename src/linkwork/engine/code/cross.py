@@ -87,8 +87,9 @@ import sys
 import llvmlite.binding as llvm
 llvm.initialize_all_targets()
 llvm.initialize_all_asmprinters()
+module = llvm.parse_assembly("define double @f(double %x) {\\n  ret double %x\\n}")
 try:
-    llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu=sys.argv[2])
+    llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu=sys.argv[2]).emit_object(module)
 except RuntimeError:
     pass  # of the triple, which is refused later
 """
@@ -96,10 +97,16 @@ except RuntimeError:
 
 @cache
 def _check_cpu(triple: str, cpu: str) -> None:
-    """Refuse a CPU that LLVM does not know: it says so on the standard error of its process alone."""
+    """Refuse a CPU that LLVM does not know for a triple, which it says on the standard error of its process alone, and
+    one that cannot run the triple's code, at which it ends its process: so it is another one.
+    """
     done = subprocess.run([sys.executable, "-c", _ASK, triple, cpu], capture_output=True, text=True, check=False)
-    if "not a recognized processor" in done.stderr:
-        raise ArgumentError(f"LLVM has no CPU {shown(cpu)} for triple {triple!r}; 'generic' is a plain one")
+    if "not a recognized processor" in done.stderr or cpu == "help":
+        plain = "" if cpu == "generic" else "; 'generic' is a plain one"
+        raise ArgumentError(f"LLVM has no CPU {shown(cpu)} for triple {triple!r}{plain}")
+    if done.returncode:
+        why = done.stderr.strip().rpartition("\n")[2].removeprefix("LLVM ERROR: ")
+        raise ArgumentError(f"LLVM makes no code for CPU {shown(cpu)} of triple {triple!r}: {why}")
 
 
 def _whole(triple: str) -> str:

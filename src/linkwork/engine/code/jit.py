@@ -205,6 +205,14 @@ def _compile_for(texts: Sequence[str], triple: str, cpu: str, features: str) -> 
         kind = _llvm().Target.from_triple(triple)
     except RuntimeError as error:
         raise LinkworkError(f"LLVM has no machine for triple {triple!r}: {error}") from None
+    try:
+        return _object_of(kind, texts, triple, cpu, features)
+    except RuntimeError as error:
+        why = str(error).strip().partition("\n")[0]
+        raise LinkworkError(f"LLVM makes no object code of this function for triple {triple!r}: {why}") from None
+
+
+def _object_of(kind: Any, texts: Sequence[str], triple: str, cpu: str, features: str) -> bytes:
     reloc = "static" if triple.startswith("wasm") else "pic"
     code = kind.create_target_machine(cpu=cpu, features=features, opt=2, reloc=reloc, codemodel="small", jit=False)
     _contexts.append(_llvm().create_context())

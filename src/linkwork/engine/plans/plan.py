@@ -218,8 +218,9 @@ class Compiled(Plan):
         """The words of a call frame that depend on the plan; all others are 0."""
         found = self._templates.get((name, lanes))
         if found is None:
-            found = np.zeros(len(self.frame(name).words), dtype=np.int64)
-            self._templates[name, lanes] = self.frame(name).put(found, self.tables(self.code(lanes)[0], name))
+            made = np.zeros(len(self.frame(name).words), dtype=np.int64)
+            self.frame(name).put(made, self.tables(self.code(lanes)[0], name))
+            found = self._templates.setdefault((name, lanes), made)
         return found.copy()
 
     def run_tiles(self, arguments: Arrays, states: int, lanes: int, out: Arrays | None = None) -> Found:

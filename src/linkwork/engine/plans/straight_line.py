@@ -174,10 +174,11 @@ class StraightLine(Compiled):
     def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
         if not self.source.callees:
             return {}
-        lanes = next(lanes for lanes, (known, _) in self._codes.items() if known is code)
+        lanes = next(lanes for lanes, (known, _) in self._codes.copy().items() if known is code)
         if lanes not in self._addresses:
             numbers = [number for plan in self.source.callees.values() for number in plan.addresses(lanes)]
-            self._addresses[lanes] = np.array(numbers, dtype=np.int64)
+            made = np.array(numbers, dtype=np.int64)
+            self._addresses.setdefault(lanes, made)  # another thread may have its address already
         return {"ints": address(self._addresses[lanes])}
 
     def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
