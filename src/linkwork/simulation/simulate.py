@@ -261,7 +261,7 @@ def _driving(tau: ArrayLike | None, torque: Torque) -> tuple[ArrayLike | None, T
     if isinstance(torque, list | tuple | np.ndarray):
         if tau is not None:
             raise ArgumentError("torque must be a function of (t, q, v) or a controller; numbers go into tau")
-        old_name("torque with numbers", "tau", 4)
+        old_name("torque with numbers", "tau")
         return torque, None
     if tau is not None and (callable(tau) or isinstance(tau, Controller)):
         raise ArgumentError(f"tau must be numbers, not {shown(tau)}; what says them goes into torque")
