@@ -228,11 +228,7 @@ class _Parts:
 
     def _link(self, part: Part) -> Answer:
         body, loops, first = part.body, part.loops, (FIRST, part.entries[0])
-        carried = Answer({CARRIER: [0.0] * 6}, {})
-        for branches in part.parts:
-            carried.add(self._answer(branches))
-        for hold in part.holds:
-            self._hold(body, hold, carried)
+        carried = self._carried(part)
         rows = _link_mobility(body, carried.block(CARRIER, CARRIER))
         t = self.driven[body] + self.f_ext[body] - bias_force(body.inertia, self.V[body].angular)
         for joint in part.joints:
@@ -250,11 +246,19 @@ class _Parts:
         ends = [(LAST, exit.joint) for exit in part.exits]
         for k, last in enumerate(ends):
             answer.z[last] = u
+            answer.M |= {(port, last): rows for port in (first, *ends[: k + 1])}
             for loop in loops:
                 answer.put(loop, last, given[loop])
-            for port in (first, *ends[: k + 1]):
-                answer.M[port, last] = rows
         return answer
+
+    def _carried(self, part: Part) -> Answer:
+        """The response of a link's branches and holds to its motion."""
+        carried = Answer({CARRIER: [0.0] * 6}, {})
+        for branches in part.parts:
+            carried.add(self._answer(branches))
+        for hold in part.holds:
+            self._hold(part.body, hold, carried)
+        return carried
 
     def _hold(self, body: Body, hold: Any, carried: Answer) -> None:
         """Add a loop's hold on a link to the response of the link's branches."""

@@ -110,11 +110,14 @@ class _Assembling:
         self._branches(0)
         last = self.parts[-1]
         self.parts[-1] = replace(last, closed=(*last.closed, *last.open))
+        self.assembly = Assembly(self._levels(), self.parts)
+
+    def _levels(self) -> list[list[Part]]:
         levels: list[list[Part]] = [[] for _ in range(max(self.heights, default=-1) + 1)]
         for part, height in zip(self.parts, self.heights, strict=True):
             if height >= 0:
                 levels[height].append(part)
-        self.assembly = Assembly(levels, self.parts)
+        return levels
 
     def _draw(self) -> None:
         """Which branches on each link become part of the braid that the link is in, and which are braids together."""
@@ -125,24 +128,27 @@ class _Assembling:
             beside: Counter[int] = Counter()
             for child in branches:
                 beside.update(behind[child])
-            ends: dict[int, set[int]] = {
-                loop: {0} if body and not self._whole(loop, beside) else set() for loop in beside
-            }
+            self._draw_on(body, {child: behind[child] for child in branches}, beside)
             for child in branches:
-                for loop in behind[child]:
-                    ends[loop].add(child)
                 behind[child] = Counter()
-            for braid in _braids(branches, ends.values()):
-                if 0 in braid:
-                    self.next[body] += braid[1:]
-                else:
-                    self.braids[body].append(braid)
             beside.update(self.loops[hold] for hold in self.holds[body])
             own.update(beside)
             for loop in beside:
                 if self._whole(loop, own):
                     del own[loop]
             behind[body] = own
+
+    def _draw_on(self, body: int, behind: dict[int, Counter[int]], beside: Counter[int]) -> None:
+        """The same on one link, whose branches but the heavy one have these holds, together ``beside``."""
+        loops = []
+        for loop in beside:
+            elsewhere = {0} if body and not self._whole(loop, beside) else set()
+            loops.append(elsewhere | {child for child, holds in behind.items() if loop in holds})
+        for braid in _braids(list(behind), loops):
+            if 0 in braid:
+                self.next[body] += braid[1:]
+            else:
+                self.braids[body].append(braid)
 
     def _whole(self, loop: int, holds: Counter[int]) -> bool:
         """Whether a loop is not with the world, and has all its holds among these."""
@@ -241,17 +247,15 @@ def _braids(branches: Sequence[int], loops: Iterable[set[int]]) -> list[list[int
     """Which branches on a link are assembled together: two sets of them are one if more loops are open between them
     than their paths have ends. A loop is the set of branches with its holds, and 0 for all that is not a branch.
     """
-    braids = {branch: [branch] for branch in (0, *branches)}
-    ends = [loop for loop in loops if len(loop) > 1]
-    while ends:
+    braids, ends = {branch: [branch] for branch in (0, *branches)}, list(loops)
+    while True:
         between = Counter(pair for loop in ends for pair in combinations(sorted(loop), 2))
         many = [(n, pair) for pair, n in between.items() if n > 2 * sum(len(braids[each]) for each in pair)]
         if not many:
-            break
+            return [braid for braid in braids.values() if braid != [0]]
         _, (one, two) = max(many)
         braids[one] += braids.pop(two)
-        ends = [loop for loop in ({one if each == two else each for each in loop} for loop in ends) if len(loop) > 1]
-    return [braid for braid in braids.values() if braid != [0]]
+        ends = [loop - {two} | ({one} if two in loop else set()) for loop in ends]
 
 
 def _ends(holds: Sequence[tuple[int, int]]) -> tuple[Counter[int], set[int]]:
