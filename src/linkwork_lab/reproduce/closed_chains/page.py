@@ -103,9 +103,9 @@ def _parallel(depth: dict[str, Any], of_loops: dict[str, Any]) -> list[str]:
     return [
         "parallel computation is future work",
         f"the last doubling adds to the longest path: {growth} operations. {contacts} holds make that of a "
-        f"snake of 1,024 links {held[-1] / held[0]:.2f} times as long. A rope ladder with {rope['loops'][many]} "
-        f"rungs, all open at the world in a serial recursion, has {rope['path']['assembly'][many]:,} there, where "
-        f"that has {rope['path']['virtual_work'][many]:,}",
+        f"snake of 1,024 links {held[-1] / held[0]:.2f} times as long. That of a rope ladder with "
+        f"{rope['loops'][many]} rungs is {rope['path']['assembly'][many]:,}, by the serial recursion, in which all "
+        f"of them are open at the world, {rope['path']['virtual_work'][many]:,}",
         f"not logarithmic: {', '.join(linear)}" if linear else "done",
     ]
 
