@@ -139,16 +139,44 @@ def test_a_status_says_what_went_wrong(tmp_path: Path) -> None:
     numbers[2][2] = np.nan
     assert f.says(f(*numbers)) == "argument a[2], of joint 'joint_held', is not finite"
     assert f.says(-1) == f.says(10_000) == "no status of this function"
-    lw.export(halving(3), tmp_path / "halving", name="g")
-    g = Library(tmp_path / "halving", "g")
-    result = np.zeros(1)
-    assert g(np.array([2.5]), result) == 0 and result[0] == -0.5
-    assert g.says(g(np.array([3.5]), result)) == "the halving did not converge"
-    assert g.says(g(np.array([np.inf]), result)) == "argument x is not finite"
 
 
 @a_compiler
-def test_a_singular_joint_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["c99", "object"])
+def test_a_status_names_the_problem_that_was_not_solved(target: str, tmp_path: Path) -> None:
+    """Also where a comparison hides the NaN."""
+    law = lw.compile(lambda x: np.where(halving(3)(x) < 9.0, 1.0, 0.0), x=())
+    lw.export(law, tmp_path, target, name="f")
+    f = Library(tmp_path, "f", ["f.o"] if target == "object" else [])
+    result, unsolved = np.zeros(1), "the halving did not converge"
+    assert f(np.array([2.5]), result) == 0 and result[0] == 1.0
+    assert f.says(f(np.array([3.5]), result)) == unsolved
+    assert f.says(f(np.array([np.inf]), result)) == "argument x is not finite"
+    many, results = np.full(21, 0.5), np.zeros(21)
+    assert f.repeated("batch", 21, many, results) == (0, 12345)
+    many[[18, 20]] = 3.5
+    status, where = f.repeated("batch", 21, many, results)
+    assert f.says(status) == unsolved and where == 18
+
+
+@needs("node", "cc")
+def test_python_modules_and_webassembly_name_the_problem_too(tmp_path: Path) -> None:
+    for target in ("python", "wasm"):
+        lw.export(halving(3), tmp_path / target, target, name="g")
+    script = "import g\ntry:\n    g.g([1.0, 7.0])\nexcept g.SingularError as error:\n    print(error)"
+    expected = "the halving did not converge"
+    assert said([sys.executable, "-c", script], tmp_path / "python") == f"{expected} in state [1] of the batch\n"
+    (tmp_path / "wasm" / "go.mjs").write_text(
+        'import { load } from "./g.js";\nconst g = await load();\n'
+        "for (const call of [() => g.g([7]), () => g.batch(3, [1, 2, 7])])\n"
+        "  try { call(); } catch (error) { console.log(error.message); }\n"
+    )
+    assert said(["node", "go.mjs"], tmp_path / "wasm") == f"{expected}\n{expected}\n"
+
+
+@a_compiler
+@pytest.mark.parametrize("target", ["c99", "object"])
+def test_a_singular_joint_is_named(target: str, tmp_path: Path) -> None:
     builder = lw.Builder()
     builder.add_body("link", joint=lw.joints.Revolute(lw.spatial.Y), mass=1.0, inertia=(0.1, 0.1, 0.1))
     offset = lw.placement(xyz=(0, 0, 1))
@@ -156,8 +184,8 @@ def test_a_singular_joint_is_named(tmp_path: Path) -> None:
     point = {"mass": 1.0, "placement": lw.placement(xyz=(0, 0, 0.5))}
     builder.add_body("slide", parent="turn", joint=lw.joints.Prismatic(lw.spatial.Z), **point)
     model = builder.build()
-    lw.export("forward_dynamics", tmp_path, model=model, name="f")
-    f = Library(tmp_path, "f")
+    lw.export("forward_dynamics", tmp_path, target, model=model, name="f")
+    f = Library(tmp_path, "f", ["f.o"] if target == "object" else [])
     q, none, qdd = np.array([0.3, 0.2, -0.5]), np.zeros(3), np.zeros(3)
     with pytest.raises(lw.SingularError, match=model.joint_names[1]):  # the point is on the axis that it turns about
         lw.forward_dynamics(model, q, none, none)

@@ -27,11 +27,11 @@ def quoted(text: str) -> str:
 
 
 class CText:
-    """The texts of a unit in C."""
+    """The texts of a unit in C; ``other_workspace`` is how many numbers code needs that is made in another way."""
 
-    def __init__(self, unit: Unit, provenance: str, workspace: int | None = None) -> None:
-        """``workspace`` is how many numbers code needs that is made in another way."""
-        self.unit, self.provenance, self._workspace = unit, provenance, workspace
+    def __init__(self, unit: Unit, provenance: str) -> None:
+        self.unit, self.provenance = unit, provenance
+        self.other_workspace: int | None = None
         self.source = Source(unit.routine, C99, unit.name)
         self.pivots = None
         if unit.pivots_routine is not None:
@@ -51,8 +51,8 @@ class CText:
     @property
     def workspace(self) -> int:
         """How many numbers any of the functions needs."""
-        if self._workspace is not None:
-            return self._workspace
+        if self.other_workspace is not None:
+            return self.other_workspace
         following = sum(part.size for part in self.unit.results) if self.unit.over_time else 0
         return self.call_workspace + following
 

@@ -23,8 +23,7 @@ _LINKERS = ("cc", "gcc", "clang", "ld.lld", "ld")
 
 _NOTE = """\
 `{file}` is machine code for {triple}, CPU {cpu}, made by LLVM {version}; `{name}.h` declares its functions. Batches are
-computed on the lanes of its vectors ({lanes}). Programs that iterate use the stack, and say that a result is not finite
-where a problem was not solved."""
+computed on the lanes of its vectors ({lanes}). Programs that iterate use the stack."""
 
 
 class Code(NamedTuple):
@@ -36,14 +35,14 @@ class Code(NamedTuple):
     text: CText
 
 
-def code_of(unit: Unit, provenance: str, target: Machine, short: bool = False) -> Code:
-    """The object code of a unit for a machine; ``short`` code has one kernel for one state and for many."""
+def code_of(unit: Unit, provenance: str, target: Machine) -> Code:
+    """The object code of a unit for a machine."""
+    text = CText(unit, provenance)
     functions = Functions(
-        unit.routine, unit.name, target.bits, target.lanes, unit.over_time,
+        unit.routine, unit.name, target.bits, target.lanes, unit.over_time, tuple(text.source.problems),
         unit.pivots_routine,
-        short,
     )  # fmt: skip
-    text = CText(unit, provenance, functions.workspace)
+    text.other_workspace = functions.workspace
     status = text.status
     image = compile_modules(functions.modules(status.texts, status.joints, status.end), target)
     return Code(image, functions, target, text)

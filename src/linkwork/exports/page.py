@@ -44,7 +44,7 @@ def page(unit: Unit, provenance: str) -> str:
 
 def _inline(unit: Unit, provenance: str) -> str:
     """A module within a page, as a class and a constant with its bytes."""
-    code = code_of(unit, provenance, machine("wasm32", None), short=True)
+    code = code_of(unit, provenance, machine("wasm32", None)._replace(lanes=1))
     names = [unit.name, f"{unit.name}_batch", f"{unit.name}_status", *([f"{unit.name}_run"] if unit.over_time else [])]
     module = module_of(code.image, names)
     text = script(unit, provenance, module, code.text.workspace)

@@ -21,7 +21,7 @@ from linkwork.exports.wasm_script import class_name, one_comment, script
 
 def files(unit: Unit, provenance: str) -> dict[str, str | bytes]:
     """The files of the target."""
-    code = code_of(unit, provenance, machine("wasm32", None), short=True)
+    code = code_of(unit, provenance, machine("wasm32", None))
     name = unit.name
     functions = [name, f"{name}_batch", f"{name}_status", *([f"{name}_run"] if unit.over_time else [])]
     module = module_of(code.image, functions)

@@ -107,7 +107,8 @@ class Interface:
     all sizes; for a time loop, how many arrays of the state are recorded, the first ones, all if None, and how many
     results are observations of the state in which a step begins, the last ones; and arguments, by their places, with
     the size of a number beyond which the status says so. ``called`` is code with loops that it calls: ``data`` is
-    memory for that then, and ``ints`` has the addresses of each: of its code, data and ints.
+    memory for that then, and ``ints`` has the addresses of each: of its code, data and ints. ``problems`` are the names
+    of those that may be left unsolved, if the kernel says so: ``work`` has one number then, 0 or that of a problem.
     """
 
     arguments: tuple[int | str, ...]
@@ -117,11 +118,12 @@ class Interface:
     observed: int = 0
     most: tuple[tuple[int, float], ...] = ()
     called: tuple[Called, ...] = ()
+    problems: tuple[str, ...] = ()
     room: Room | None = field(default=None, compare=False, repr=False)
 
     def inside(self, arguments: tuple[int | str, ...], results: tuple[int | str, ...]) -> Interface:
         """That of a program inside this one, which may call the same code."""
-        return Interface(arguments, results, called=self.called, room=self.room)
+        return Interface(arguments, results, called=self.called, problems=self.problems, room=self.room)
 
     @property
     def room_size(self) -> int:

@@ -14,8 +14,11 @@ from linkwork.engine.ir.program import Cell, Fold, Operand
 class FoldKernel(Kernel):
     """Writes the program of a fold."""
 
-    def __init__(self, what: Fold, lanes: int, symbol: str, kept: KeptRows | None) -> None:
-        super().__init__(what.program, Interface((what.state, what.given, what.rows.width), ()), lanes, symbol, kept)
+    def __init__(
+        self, what: Fold, lanes: int, symbol: str, kept: KeptRows | None, problems: tuple[str, ...] = ()
+    ) -> None:
+        interface = Interface((what.state, what.given, what.rows.width), (), problems=problems)
+        super().__init__(what.program, interface, lanes, symbol, kept)
         program = what.program
         loads = [n for n in program.root.order if program.operations[n] == "load"]
         self.before = {program.details[n].offset: n for n in loads if program.details[n].array == "argument0"}

@@ -36,12 +36,14 @@ def rows_of(program: Program) -> list[Rows]:
 
 
 class KeptRows:
-    """Where rows lie: how many every lane has, the largest of these, and the rows, a flag before the numbers."""
+    """Where rows lie: how many every lane has, the largest of these, and the rows, a flag before the numbers; the
+    number of a problem that was left unsolved may come ``first``.
+    """
 
-    def __init__(self, rows: Sequence[Rows], lanes: int, pointer: str) -> None:
+    def __init__(self, rows: Sequence[Rows], lanes: int, pointer: str, first: bool = False) -> None:
         self.lanes, self.pointer = lanes, pointer
         self.places: dict[Rows, int] = {}
-        self.size = 0
+        self.size = lanes if first else 0
         for each in rows:
             self.places[each] = self.size
             self.size += lanes * (_HEAD + each.most * (1 + each.width))

@@ -87,6 +87,7 @@ class Kernel(Arithmetic):
         super().__init__(lanes, symbol)
         self.kept = kept
         """Where rows are kept, of a program inside another."""
+        self.tells = kept is None and bool(interface.problems)
         self.program, self.interface = program, interface
         self.inner: list[str] = []
         """The functions that it calls."""
@@ -105,10 +106,12 @@ class Kernel(Arithmetic):
         self.until_cut = _LONGEST_BLOCK if len(program.root.order) > _LONG else -1
 
     def text(self) -> str:
-        if self.kept is None and (rows := rows_of(self.program)):
-            self.kept = KeptRows(rows, self.lanes, "%rows")
+        if self.kept is None and ((rows := rows_of(self.program)) or self.tells):
+            self.kept = KeptRows(rows, self.lanes, "%rows", self.tells)
             self.memory.append(self.kept.allocated())
-            self.inner.append(keep_row(self.lanes))
+            self.inner += [keep_row(self.lanes)] if rows else []
+        if self.tells:
+            self.store(constant(0.0, self.lanes), "%rows", self.type, self.align)
         self.body()
         if self.never:
             self.begin(self.never)
@@ -119,6 +122,8 @@ class Kernel(Arithmetic):
 
     def body(self) -> None:
         self.instructions(self.program.root)
+        if self.tells:
+            self.store(self.load("%rows", self.type, self.align), "%work", self.type, self.align)
         self.do("ret void")
 
     def value(self, x: Operand | tuple[float, ...]) -> str:
@@ -208,7 +213,9 @@ class Kernel(Arithmetic):
         program = Kernel(
             what.program, interface_of(what, self.interface), self.lanes, f"{symbol}.program", self.kept_inside
         )
-        self.inner += [program.text(), repeat(symbol, what, self.lanes)]
+        problems = self.interface.problems
+        number = 1 + problems.index(what.name) if problems and not what.may_stop else 0
+        self.inner += [program.text(), repeat(symbol, what, self.lanes, number)]
 
     def subroutine(self, n: int, what: Subroutine, values: Sequence[str]) -> None:
         """A call of a program's kernel; %v{n} points to its results."""
@@ -269,7 +276,8 @@ class Kernel(Arithmetic):
         assert self.kept is not None
         symbol = f"{self.symbol}.map{n}"
         self.do(f"call void @{symbol}(ptr {self.given_at(values)}, ptr {self.rows_at})")
-        interface = Interface((what.source.width, what.given), (1 + what.target.width,))
+        sizes = (what.source.width, what.given), (1 + what.target.width,)
+        interface = Interface(*sizes, problems=self.interface.problems)
         program = Kernel(what.program, interface, self.lanes, f"{symbol}.program", self.kept_inside)
         self.inner += [program.text(), map_rows(symbol, what, self.kept)]
 
@@ -289,7 +297,7 @@ class Kernel(Arithmetic):
         self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.given_at(values[what.state :])}, ptr {self.rows_at})")
         from linkwork.engine.emit.fold_kernel import FoldKernel  # which is a kernel, too
 
-        program = FoldKernel(what, self.lanes, f"{symbol}.program", self.kept_inside)
+        program = FoldKernel(what, self.lanes, f"{symbol}.program", self.kept_inside, self.interface.problems)
         self.inner += [program.text(), fold_rows(symbol, what, self.kept)]
 
     def left_by(self, state: Sequence[Operand], size: int) -> int | None:

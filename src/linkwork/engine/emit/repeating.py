@@ -26,9 +26,9 @@ def memory_of(what: Repeat) -> int:
     return 2 * what.state + what.given + 1
 
 
-def repeat(name: str, what: Repeat, lanes: int) -> str:
+def repeat(name: str, what: Repeat, lanes: int, problem: int = 0) -> str:
     """void name(memory, rows, data, ints), given the kernel ``name.program``; the first numbers of the memory are the
-    state.
+    state. The number of a ``problem`` that is left unsolved is stored where rows begin.
     """
     w, kind, bit = Writer(), vector(lanes), "i1" if lanes == 1 else f"<{lanes} x i1>"
     edges = [0, what.state, what.state + what.given, 2 * what.state + what.given]
@@ -58,9 +58,26 @@ def repeat(name: str, what: Repeat, lanes: int) -> str:
     w.begin(done)
     if not what.may_stop:
         with w.when(any_lane(w, still, lanes)):
+            if problem:
+                _tell(w, problem, still, state, what.state, lanes)
             unfinished(w, still, state, what.state, lanes)
     w.do("ret void")
     return w.function(f"internal void @{name}(ptr nocapture %memory, ptr %rows, ptr %data, ptr %ints)")
+
+
+def _tell(w: Writer, problem: int, lanes_of: str, state: str, count: int, lanes: int) -> None:
+    """Store the number of a problem, in the lanes of a mask whose numbers are finite: what is not is no fault of the
+    solver.
+    """
+    kind, bit = vector(lanes), "i1" if lanes == 1 else f"<{lanes} x i1>"
+    with w.loop(0, lanes * count, lanes, [(bit, lanes_of)]) as one:
+        value = w.load(w.at(state, one.counter), kind, 8 * lanes)
+        difference = w.let(f"fsub {kind} {value}, {value}")
+        finite = w.let(f"fcmp ord {kind} {difference}, {difference}")
+        one.carry(w.let(f"and {bit} {one.carried[0]}, {finite}"))
+    before = w.load("%rows", kind, 8 * lanes)
+    number = f"{kind} {constant(float(problem), lanes)}, {kind} {before}"
+    w.store(w.let(f"select {bit} {one.carried[0]}, {number}"), "%rows", kind, 8 * lanes)
 
 
 def unfinished(w: Writer, lanes_of: str, state: str, count: int, lanes: int) -> None:

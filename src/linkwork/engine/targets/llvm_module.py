@@ -14,7 +14,7 @@ from typing import Any
 from linkwork.engine.emit.call_frame import Called, Interface, listed
 from linkwork.engine.emit.kernel import Kernel
 from linkwork.engine.emit.packing import pack, unpack
-from linkwork.engine.emit.writer import Writer, bits, declarations
+from linkwork.engine.emit.writer import Writer, bits, declarations, sweep
 from linkwork.engine.targets.routine import Loops, Routine
 
 ALIGNED = 8
@@ -22,13 +22,18 @@ ALIGNED = 8
 
 
 class LlvmRoutine:
-    """The functions of a routine for a machine whose addresses have so many ``bits``; ``symbol`` begins their names."""
+    """The functions of a routine for a machine whose addresses have so many ``bits``; ``symbol`` begins their names.
+    Which of the ``problems`` was left unsolved, by its number, or 0, is what the memory of a call begins with.
+    """
 
-    def __init__(self, routine: Routine, bits_of_address: int, symbol: str) -> None:
+    def __init__(
+        self, routine: Routine, bits_of_address: int, symbol: str, problems: tuple[str, ...] = ()
+    ) -> None:
         self.routine, self.bits, self.symbol = routine, bits_of_address, symbol
         called = tuple(_called(what, loops) for what, loops in routine.called.items())
         arguments, results = tuple(routine.arguments), tuple(routine.results)
-        self.interface = Interface(arguments, results, called=called)
+        self.interface = Interface(arguments, results, called=called, problems=problems)
+        self.told = ALIGNED if problems else 0
 
     def kernel(self, lanes: int) -> tuple[str, int]:
         """The kernel ``symbol`` for so many lanes, with everything that it calls; and its memory for one lane."""
@@ -44,7 +49,7 @@ class LlvmRoutine:
     def call(self, w: Writer, arrays: Sequence[str], memory: str) -> None:
         """Call the kernel for arrays in the order of arguments and results."""
         ints = f"@{self.symbol}.addresses" if self.interface.called else "null"
-        tables = ("null", "null", memory, ints)
+        tables = (memory, "null", w.at(memory, self.told), ints) if self.told else ("null", "null", memory, ints)
         w.do(f"call void @{self.symbol}({listed(('ptr', each) for each in (*arrays, *tables))})")
 
     @property
@@ -92,8 +97,8 @@ class Functions:
     Args:
         name: of the exported function.
         lanes: of the machine.
-        short: whether one state is computed by the code for tiles, so that there is only that.
         over_time: the number of its first arguments that are a state which its results advance; 0 for no step.
+        problems: the names of those that may be left unsolved.
         pivots: of the first argument, the inertias by which a singular joint is told, and what they are small beside.
     """
 
@@ -104,14 +109,14 @@ class Functions:
         bits_of_address: int,
         lanes: int,
         over_time: int = 0,
+        problems: tuple[str, ...] = (),
         pivots: Routine | None = None,
-        short: bool = False,
     ) -> None:
         self.routine, self.name, self.bits, self.lanes = routine, name, bits_of_address, lanes
-        self.over_time, self.short = over_time, short and lanes > 1
+        self.over_time = over_time
         self.pivots = None if pivots is None else LlvmRoutine(pivots, bits_of_address, "pivots")
-        self.one = LlvmRoutine(routine, bits_of_address, "compute")
-        self.tile = LlvmRoutine(routine, bits_of_address, "tile")
+        self.one = LlvmRoutine(routine, bits_of_address, "compute", problems)
+        self.tile = LlvmRoutine(routine, bits_of_address, "tile", problems)
         self.size = f"i{bits_of_address}"
         self.sizes = [*routine.arguments, *routine.results]
         self.arrays = [f"%array{k}" for k in range(len(self.sizes))]
@@ -125,7 +130,8 @@ class Functions:
     def workspace(self) -> int:
         """How many numbers the workspace has: tiles, and memory of calls, aligned."""
         _, room = self.one.kernel(1)
-        tiles = (sum(self.sizes) + room) * self.lanes if self.lanes > 1 else 0
+        tiles = (sum(self.sizes) + room) * self.lanes + self.tile.told if self.lanes > 1 else 0
+        room += self.one.told
         if self.pivots is not None:
             room = max(room, sum(self.pivots.routine.results) + self.pivots.kernel(1)[1] + ALIGNED)
         following = sum(self.routine.results) if self.over_time else 0
@@ -136,11 +142,9 @@ class Functions:
         the first status of a singular joint, ``end`` follows the last one.
         """
         widths = self.one.widths | (self.pivots.widths if self.pivots else set())
-        looks = [_first_bad("argument_status", False), _first_bad("result_status", True), *self._singular(joints)]
-        if self.short:
-            whole = [*looks, self._one(), self._tiles(False), declarations({*widths, self.lanes})]
-            return [*self._rest(["\n".join(whole)]), _explained(self.name, texts, end)]
-        first = "\n".join([self.one.kernel(1)[0], *looks, self._one(), declarations(widths)])
+        looks = [sweep("finite", self.lanes), sweep("settle", self.lanes, unsigned_zeros=True), _first_bad()]
+        looks += self._singular(joints)
+        first = "\n".join([self.one.kernel(1)[0], *looks, self._one(end), declarations(widths)])
         batch = self._tiles() if self.lanes > 1 else self._batch()
         return [*self._rest([first, batch]), _explained(self.name, texts, end)]
 
@@ -173,40 +177,34 @@ class Functions:
         w.do(f"ret i32 {one.carried[0]}")
         return [kernel, w.function("internal i32 @singular(ptr %q, ptr %workspace, i32 %status)")]
 
-    def _one(self) -> str:
-        """The function for one state: arguments are checked, then results."""
+    def _one(self, end: int) -> str:
+        """The function for one state: arguments are checked, then problems and results. ``end`` follows the statuses,
+        the last of which are those of problems.
+        """
         w, inputs = Writer(), len(self.routine.arguments)
         status = "0"
         for k in range(inputs):
-            status = self._checked(w, "argument_status", k, status)
+            status = self._checked(w, "finite", k, status)
         refused, fine = w.block("refused"), w.block("fine")
         w.branch(w.compare("ne", status, 0, "i32"), refused, fine)
         w.begin(refused)
         w.do(f"ret i32 {status}")
         w.begin(fine)
         own = aligned(w, "%workspace", self.bits)
-        if self.short:
-            self._as_tile(w, own)
-        else:
-            self.one.call(w, self.arrays, own)
+        self.one.call(w, self.arrays, own)
+        if problems := self.one.interface.problems:
+            number = w.let(f"fptosi double {w.load(own)} to i32")
+            with w.when(w.compare("ne", number, 0, "i32")):
+                w.do(f"ret i32 {w.let(f'add i32 {number}, {end - len(problems) - 1}')}")
+                w.begin(w.block("never"))
         status = "0"
         for k in range(inputs, len(self.sizes)):
-            status = self._checked(w, "result_status", k, status)
+            status = self._checked(w, "settle", k, status)
         if self.pivots is not None:
             look = f"call i32 @singular(ptr %array0, ptr %workspace, i32 {status})"
             status = w.one_of(w.compare("ne", status, 0, "i32"), "i32", look, "add i32 0, 0")
         w.do(f"ret i32 {status}")
         return w.function(self._head(self.name))
-
-    def _as_tile(self, w: Writer, memory: str) -> None:
-        """One state in all lanes of a tile."""
-        inputs = len(self.routine.arguments)
-        places = self._places(w, memory)
-        for array, size, place in zip(self.arrays[:inputs], self.sizes, places, strict=False):
-            w.let(f"call i1 @pack(ptr {array}, i64 {size}, i64 1, i64 {size}, ptr {place})")
-        self.tile.call(w, places[:-1], places[-1])
-        for array, size, place in zip(self.arrays[inputs:], self.sizes[inputs:], places[inputs:-1], strict=True):
-            w.let(f"call i1 @unpack(ptr {place}, ptr {array}, i64 {size}, i64 1, i64 {size})")
 
     def _places(self, w: Writer, memory: str) -> list[str]:
         """Where a tile's arrays are, and the memory behind them."""
@@ -216,7 +214,10 @@ class Functions:
         return places
 
     def _checked(self, w: Writer, function: str, k: int, status: str) -> str:
-        own = w.let(f"call i32 @{function}(ptr {self.arrays[k]}, i64 {self.sizes[k]}, i32 {self.starts[k]})")
+        """The status so far, or else that of an array, by a function that tells whether all its numbers are finite."""
+        fine = w.let(f"call i1 @{function}(ptr {self.arrays[k]}, i64 {self.sizes[k]})")
+        look = f"call i32 @first_bad(ptr {self.arrays[k]}, i64 {self.sizes[k]}, i32 {self.starts[k]})"
+        own = w.one_of(fine, "i32", "add i32 0, 0", look)
         return w.either(w.compare("eq", status, 0, "i32"), "i32", own, status)
 
     # Batches
@@ -256,8 +257,8 @@ class Functions:
         self._each(w, self._states(w))
         return self._declared + w.function(self._head(f"{self.name}_batch", f"{self.size} %states, ", ", ptr %where"))
 
-    def _tiles(self, alone: bool = True) -> str:
-        """States in tiles; if any number is not finite, every state again by itself, which finds the status."""
+    def _tiles(self) -> str:
+        """States in tiles; if any number is not finite or a problem unsolved, every state again by itself, which finds the status."""
         lanes, w, inputs = self.lanes, Writer(), len(self.routine.arguments)
         tile = self.tile
         kernel, _ = tile.kernel(lanes)
@@ -275,6 +276,8 @@ class Functions:
             for row, size, place in zip(rows[:inputs], self.sizes, places, strict=False):
                 fine.append(w.let(f"call i1 @pack(ptr {row}, i64 {size}, i64 {valid}, i64 {size}, ptr {place})"))
             tile.call(w, places[:-1], places[-1])
+            for lane in range(lanes if tile.told else 0):
+                fine.append(w.let(f"fcmp oeq double {w.load(w.at(places[-1], lane))}, 0.0"))
             for row, size, place in zip(rows[inputs:], self.sizes[inputs:], places[inputs:-1], strict=True):
                 moved = f"ptr {place}, ptr {row}, i64 {size}, i64 {valid}, i64 {size}"
                 fine.append(w.let(f"call i1 @unpack({moved})"))
@@ -287,7 +290,7 @@ class Functions:
         self._each(w, count)
         head = self._head(f"{self.name}_batch", f"{self.size} %states, ", ", ptr %where")
         parts = [kernel, pack(lanes), unpack(lanes), w.function(head)]
-        return "\n".join([self._declared, *parts, declarations({1, lanes, *self.one.widths})] if alone else parts)
+        return "\n".join([self._declared, *parts, declarations({1, lanes, *self.one.widths})])
 
     # Steps
 
@@ -319,24 +322,18 @@ def aligned(w: Writer, pointer: str, bits_of_address: int) -> str:
     return w.let(f"call ptr @llvm.ptrmask.p0.{kind}(ptr {beyond}, {kind} {-8 * ALIGNED})")
 
 
-def _first_bad(name: str, settled: bool) -> str:
-    """i32 name(numbers, count, first): 0, or ``first`` plus the place of the first number that is not finite. Numbers
-    that are ``settled`` lose the sign of zeros.
-    """
+def _first_bad() -> str:
+    """i32 first_bad(numbers, count, first): 0, or ``first`` plus the place of the first number that is not finite."""
     w = Writer()
     with w.loop(0, "%count", 1, [("i32", "0")]) as one:
-        place = w.at("%numbers", one.counter)
-        x = w.load(place)
-        if settled:
-            x = w.let(f"fadd double {x}, 0.0")
-            w.store(x, place)
+        x = w.load(w.at("%numbers", one.counter))
         difference = w.let(f"fsub double {x}, {x}")
         bad = w.let(f"fcmp uno double {difference}, {difference}")
         new = w.all_of([bad, w.compare("eq", one.carried[0], 0, "i32")])
         here = w.let(f"add i32 %first, {w.let(f'trunc i64 {one.counter} to i32')}")
         one.carry(w.either(new, "i32", here, one.carried[0]))
     w.do(f"ret i32 {one.carried[0]}")
-    return w.function(f"internal i32 @{name}(ptr nocapture %numbers, i64 %count, i32 %first)")
+    return w.function("internal i32 @first_bad(ptr nocapture %numbers, i64 %count, i32 %first)")
 
 
 def _explained(name: str, texts: Sequence[tuple[int, str]], end: int) -> str:
