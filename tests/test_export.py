@@ -333,6 +333,16 @@ def test_webassembly_has_the_same_bits(what: str, tmp_path: Path) -> None:
 
 
 @needs("node")
+def test_long_programs_are_cut_in_webassembly_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lw.export("forward_dynamics", tmp_path / "whole", "wasm", model=arm(), name="f")
+    monkeypatch.setattr(pieces.Pieces.__init__, "__defaults__", (True, 60))
+    lw.export("forward_dynamics", tmp_path / "cut", "wasm", model=arm(), name="f")
+    whole, cut = ((tmp_path / which / "f.wasm").read_bytes() for which in ("whole", "cut"))
+    assert len(cut) > 1.05 * len(whole)
+    assert " 0 numbers with other bits: passed" in said(["node", "f_test.mjs"], tmp_path / "cut")
+
+
+@needs("node")
 def test_a_step_in_webassembly_is_repeated(tmp_path: Path) -> None:
     model = arm()
     lw.export("step", tmp_path, "wasm", model=model, dt=DT, name="f")

@@ -40,6 +40,7 @@ def code_of(unit: Unit, provenance: str, target: Machine) -> Code:
     text = CText(unit, provenance)
     functions = Functions(
         unit.routine, unit.name, target.bits, target.lanes, unit.over_time, tuple(text.source.problems),
+        target.architecture == "wasm32",  # engines in browsers keep few values of a long function in registers
         unit.pivots_routine,
     )  # fmt: skip
     text.other_workspace = functions.workspace

@@ -25,6 +25,8 @@ def script(unit: Unit, provenance: str, module: Module, workspace: int) -> str:
         inputs=", ".join(f'"{part.name}"' for part in unit.arguments),
         outputs=", ".join(f'"{part.name}"' for part in unit.results),
         parameters=", ".join(part.name for part in unit.arguments), bottom=bottom, top=bottom + stack, chunk=_CHUNK,
+        puts="\n    ".join(f'put("{part.name}", {part.name}, this.arrays.{part.name});' for part in unit.arguments),
+        slices=", ".join(f"{part.name}: this.arrays.{part.name}.slice()" for part in unit.results),
         table=module.table_size + 16, run=filled("wrapper_run.js", name=unit.name) if unit.over_time else "",
     )  # fmt: skip
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from linkwork.engine.emit.call_frame import Called, Interface, listed
+from linkwork.engine.emit.call_frame import Called, Interface, listed, parameters
 from linkwork.engine.emit.kernel import Kernel
 from linkwork.engine.emit.packing import pack, unpack
 from linkwork.engine.emit.writer import Writer, bits, declarations, sweep
+from linkwork.engine.targets.pieces import in_pieces
 from linkwork.engine.targets.routine import Loops, Routine
 
 ALIGNED = 8
@@ -23,33 +24,43 @@ ALIGNED = 8
 
 class LlvmRoutine:
     """The functions of a routine for a machine whose addresses have so many ``bits``; ``symbol`` begins their names.
-    Which of the ``problems`` was left unsolved, by its number, or 0, is what the memory of a call begins with.
+    Which of the ``problems`` was left unsolved, by its number, or 0, is what the memory of a call begins with. Long
+    programs may be ``cut`` into functions.
     """
 
     def __init__(
-        self, routine: Routine, bits_of_address: int, symbol: str, problems: tuple[str, ...] = ()
+        self, routine: Routine, bits_of_address: int, symbol: str, problems: tuple[str, ...] = (), cut: bool = False
     ) -> None:
         self.routine, self.bits, self.symbol = routine, bits_of_address, symbol
         called = tuple(_called(what, loops) for what, loops in routine.called.items())
         arguments, results = tuple(routine.arguments), tuple(routine.results)
         self.interface = Interface(arguments, results, called=called, problems=problems)
         self.told = ALIGNED if problems else 0
+        self.programs, self._carried = in_pieces(routine.program) if cut else ([routine.program], 0)
 
     def kernel(self, lanes: int) -> tuple[str, int]:
         """The kernel ``symbol`` for so many lanes, with everything that it calls; and its memory for one lane."""
         interface = self.interface.with_room()
-        program = self.routine.program
-        parts = [Kernel(program, interface, lanes, self.symbol).text()]
+        if len(self.programs) == 1:
+            parts = [Kernel(self.programs[0], interface, lanes, self.symbol).text()]
+        else:
+            parts, w = [], Writer()
+            for k, program in enumerate(self.programs):
+                symbol = f"{self.symbol}.piece{k}"
+                parts.append(Kernel(program, interface, lanes, symbol).text())
+                w.do(f"call void @{symbol}({listed((kind, f'%{name}') for kind, name in interface.kernel)})")
+            w.do("ret void")
+            parts.append(w.function(f"internal void @{self.symbol}({parameters(interface.kernel)})"))
         for k, loops in enumerate(self.routine.called.values()):
             parts += self._loops(k, loops, lanes)
         if interface.called:
             parts.append(self._addresses(len(interface.called)))
-        return "\n".join(parts), interface.room_size
+        return "\n".join(parts), interface.room_size + self._carried
 
     def call(self, w: Writer, arrays: Sequence[str], memory: str) -> None:
         """Call the kernel for arrays in the order of arguments and results."""
         ints = f"@{self.symbol}.addresses" if self.interface.called else "null"
-        tables = (memory, "null", w.at(memory, self.told), ints) if self.told else ("null", "null", memory, ints)
+        tables = (memory, "null", w.at(memory, self.told), ints)
         w.do(f"call void @{self.symbol}({listed(('ptr', each) for each in (*arrays, *tables))})")
 
     @property
@@ -99,6 +110,7 @@ class Functions:
         lanes: of the machine.
         over_time: the number of its first arguments that are a state which its results advance; 0 for no step.
         problems: the names of those that may be left unsolved.
+        cut: whether long programs become several functions.
         pivots: of the first argument, the inertias by which a singular joint is told, and what they are small beside.
     """
 
@@ -110,13 +122,14 @@ class Functions:
         lanes: int,
         over_time: int = 0,
         problems: tuple[str, ...] = (),
+        cut: bool = False,
         pivots: Routine | None = None,
     ) -> None:
         self.routine, self.name, self.bits, self.lanes = routine, name, bits_of_address, lanes
         self.over_time = over_time
         self.pivots = None if pivots is None else LlvmRoutine(pivots, bits_of_address, "pivots")
-        self.one = LlvmRoutine(routine, bits_of_address, "compute", problems)
-        self.tile = LlvmRoutine(routine, bits_of_address, "tile", problems)
+        self.one = LlvmRoutine(routine, bits_of_address, "compute", problems, cut)
+        self.tile = LlvmRoutine(routine, bits_of_address, "tile", problems, cut)
         self.size = f"i{bits_of_address}"
         self.sizes = [*routine.arguments, *routine.results]
         self.arrays = [f"%array{k}" for k in range(len(self.sizes))]
@@ -258,7 +271,9 @@ class Functions:
         return self._declared + w.function(self._head(f"{self.name}_batch", f"{self.size} %states, ", ", ptr %where"))
 
     def _tiles(self) -> str:
-        """States in tiles; if any number is not finite or a problem unsolved, every state again by itself, which finds the status."""
+        """States in tiles; if any number is not finite, or a problem was not solved, every state again by itself, which
+        finds the status.
+        """
         lanes, w, inputs = self.lanes, Writer(), len(self.routine.arguments)
         tile = self.tile
         kernel, _ = tile.kernel(lanes)

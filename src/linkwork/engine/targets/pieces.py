@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.passes import copied
 from linkwork.engine.ir.program import Block, Loop, Program
+from linkwork.engine.targets.language import OPERATIONS
 
 LENGTH = 800
 """The most instructions of a piece."""
@@ -134,6 +136,36 @@ class Pieces:
     def is_memory(self, n: int) -> bool:
         """Whether an instruction has its results in memory already."""
         return self.program.operations[n] in ("call", "repeat", "subroutine", "map", "fold", "keep")
+
+
+def in_pieces(program: Program) -> tuple[list[Program], int]:
+    """Programs that are to run one after the other, and how many numbers they carry in ``work``. A program stays whole
+    if it is short, or has other instructions than arithmetic on numbers.
+    """
+    pieces = Pieces(program)
+    cut = pieces.cut.get(id(program.root), [])
+    operations = {program.operations[n] for n in program.root.order}
+    if not cut or not operations <= {"load", "store", "constant", *OPERATIONS}:
+        return [program], 0
+    return [_piece(program, order, pieces) for _, order in cut], pieces.size
+
+
+def _piece(program: Program, order: Sequence[int], pieces: Pieces) -> Program:
+    """One of these programs: it loads what others carry to it, and stores what others need."""
+    own = copied(program)
+    own.root.order = []
+    here = dict(zip(order, order, strict=True))
+    for n in order:
+        for x in program.inputs(n):
+            if x not in here:
+                anew = pieces.is_read_anew(x)
+                place = program.details[x] if anew else Address("work", pieces.slots[x])
+                here[x] = own.instruction(own.root, "load", (), place, program.widths[x])
+        own.operands[n] = tuple(here[x] if type(x) is int else x for x in program.operands[n])
+        own.root.order.append(n)
+        if n in pieces.slots:
+            own.instruction(own.root, "store", (n,), Address("work", pieces.slots[n]))
+    return own
 
 
 def _places(spans: dict[int, tuple[int, int | None]]) -> tuple[dict[int, int], int]:
