@@ -217,6 +217,10 @@ TABLE: tuple[Case, ...] = (
     Case("inverse_dynamics_and_reactions", lambda s: lw.inverse_dynamics_and_reactions(s.model, s.q, s.v, s.a)),
     Case("operational_space", lambda s: lw.operational_space(s.model, s.q, s.v, s.point), least=6),
     Case("operational_inertia", lambda s: lw.operational_inertia(s.model, s.q, s.point), least=6),
+    Case("operational_inertia_rate", lambda s: lw.operational_inertia_rate(s.model, s.q, s.v, s.point), least=6),
+    Case(
+        "operational_inertia_derivatives", lambda s: lw.operational_inertia_derivatives(s.model, s.q, s.point), least=6
+    ),
     Case("operational_bias", lambda s: lw.operational_bias(s.model, s.q, s.v, s.point), least=6),
     Case("dynamically_consistent_inverse", lambda s: lw.dynamically_consistent_inverse(s.model, s.q, s.point), least=6),
     Case("null_space_torque", lambda s: lw.null_space_torque(s.model, s.q, s.tau, s.point), least=6),
@@ -268,6 +272,7 @@ TABLE: tuple[Case, ...] = (
 WITHOUT = {
     "animate", "draw", "motion_sequence", "save_html", "show",  # pictures
     "load", "save", "merge_fixed", "with_inertial_parameters", "placement", "collision_contacts",  # models
+    "export",  # files
     "get_threads", "set_threads", "interpreted", "form", "system_check",  # settings
 }  # fmt: skip
 """Public functions that compute no arrays from states."""

@@ -126,6 +126,9 @@ FAULTS = [
         "len(different) > 2 else next",
         "batches::test_batch_dimensions_broadcast",
     ),
+    Fault("engine/targets/language.py", '"sub": "{0} - {1}"', '"sub": "{0} + {1}"', "export"),
+    Fault("engine/targets/llvm_module.py", "fcmp uno double {difference}", "fcmp ord double {difference}", "export"),
+    Fault("exports/status.py", "first = number + k *", "first = number + 1 + k *", "export"),
     Fault("viewer/forces.py", "_in_world(poses, wrenches[..., :3])", "_in_world(poses, wrenches[..., 3:])", "show"),
     Fault("viewer/camera.py", "[-sin(a), cos(a), 0.0]", "[sin(a), cos(a), 0.0]", "viewer"),
 ]

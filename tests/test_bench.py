@@ -69,12 +69,12 @@ def test_every_public_function_of_states_is_measured() -> None:
     unmeasured += "inverse_dynamics_and_reactions external_wrench".split()
     # by benchmarks/contact.py, beside mujoco.rollout
     unmeasured += "contact_dynamics contact_points collision_contacts".split()
-    # pictures
-    unmeasured += "draw motion_sequence animate save_html show".split()
+    # pictures and files
+    unmeasured += "draw motion_sequence animate save_html show export".split()
     # made of measured ones, measured by `linkwork reproduce operational-inertia`, or in a table of its own
     operational = (
         "operational_inertia operational_bias dynamically_consistent_inverse null_space_torque "
-        "effective_mass change_of_basis rollout simulate "
+        "effective_mass change_of_basis rollout simulate operational_inertia_rate operational_inertia_derivatives "
         "constrained_dynamics_and_reactions impact"
     ).split()
     functions = {name for name in lw.__all__ if name.islower() and callable(getattr(lw, name))}

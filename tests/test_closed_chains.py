@@ -436,6 +436,7 @@ def test_the_experiment_measures_draws_and_says_it(monkeypatch: pytest.MonkeyPat
         counted=(1, 2),
         links=(2, 4),
         rungs=(1, 2),
+        ropes=(1, 2),
         on_the_ground=(1, 2),
         contacts=(0, 1),
         links_on_the_ground=2,

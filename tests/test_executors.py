@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.simulation.jobs import compute
 from linkwork.simulation.rollouts import executors
-from linkwork.simulation.rollouts.jobs import compute
 from workers import Deadly
 
 MODEL = lw.mechanisms.double_pendulum()

@@ -56,7 +56,7 @@ EXPORTS: dict[str, Callable[[Path], object]] = {
     "contacts": lambda to: lw.export(
         "contact_dynamics", to, model=BALL.build(), contacts=[lw.Contact("ball", lw.Sphere(0.5))], name="f"
     ),
-    "a step": lambda to: lw.export("step", to, model=arm(), dt=DT, joint_limits=True, name="f"),
+    "a step": lambda to: lw.export("step", to, model=arm(), dt=DT, joint_limits=True, method="virtual_work", name="f"),
     "a search": lambda to: lw.export(
         "inverse_kinematics", to, model=arm(), frames=["tip"], restarts=1, tolerance=1e-4, name="f"
     ),
@@ -407,6 +407,16 @@ def test_what_cannot_be_exported_is_refused_by_name(
         lw.export(given[0], tmp_path / "x", **{"model": arm(), **options})
     assert message in str(error.value)
     assert not (tmp_path / "x").exists()
+
+
+def test_functions_without_arguments_or_results(tmp_path: Path) -> None:
+    constant = lw.compile(lambda: np.array([1.0, -0.0, 2.0]))
+    lw.export(constant, tmp_path / "c", name="f")
+    if COMPILERS:
+        self_tested(tmp_path / "c", "f")
+    nothing = lw.compile(lambda x: 2.0 * x, x=(0,))
+    with pytest.raises(lw.ArgumentError, match="f has no results"):
+        lw.export(nothing, tmp_path / "nothing", name="f")
 
 
 def test_options_belong_to_functions_by_name(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = {
     *("spatial", "joints", "model", "formats", "algorithms", "engine", "compiled", "dynamics", "simulation"),
-    *("control", "viewer", "bases.py", "batches.py"),
+    *("control", "viewer", "exports", "bases.py", "batches.py"),
 }
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, wraps
@@ -21,7 +20,7 @@ from typing import Any, ParamSpec, TypeGuard, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwork.errors import ArgumentError, LinkworkError, LinkworkWarning, excuse, near_names, shown, warn_caller
+from linkwork.errors import ArgumentError, LinkworkError, excuse, near_names, shown, warn_caller
 
 Array = NDArray[np.float64]
 Kind = type[LinkworkError]
@@ -34,10 +33,9 @@ _DEEPEST = 64
 # Deprecated names
 
 
-def old_name(old: str, new: str, above: int = 3) -> None:
-    """Warn of a name that the next release removes, at the call ``above`` frames up."""
-    message = f"{old} is called {new} now; the old name goes with the next release"
-    warnings.warn(message, LinkworkWarning, stacklevel=above)
+def old_name(old: str, new: str) -> None:
+    """Warn of a name that the next release removes."""
+    warn_caller(f"{old} is called {new} now; the old name goes with the next release")
 
 
 def with_old_names(**names: str) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
@@ -49,7 +47,7 @@ def with_old_names(**names: str) -> Callable[[Callable[Parameters, Result]], Cal
             for old in names.keys() & options.keys():
                 if names[old] in options:
                     raise ArgumentError(f"{old} is called {names[old]} now; pass the new name alone")
-                old_name(old, names[old], 3)
+                old_name(old, names[old])
                 options[names[old]] = options.pop(old)
             return function(*arguments, **options)
 

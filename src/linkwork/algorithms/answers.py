@@ -14,8 +14,8 @@ from linkwork.algorithms.closed_chains import sound
 from linkwork.spatial import Factor, Scalar
 from linkwork.spatial.matrices import Column, Matrix, dot, plus, transposed
 
-Port = str | int
-"""A place at which a part is open; a loop is denoted by its number."""
+Port = str | int | tuple[str, int]
+"""A place at which a part is open: a loop by its number, a joint by a side and its number."""
 SIX = range(6)
 
 
@@ -43,7 +43,7 @@ class Answer:
         pairs = [(i, j) for i in range(len(ports)) for j in range(i + 1)]
         found = Answer(dict(zip(ports, kept.z, strict=True)), {})
         for (i, j), block in zip(pairs, kept.M, strict=True):
-            found.M[ports[i], ports[j]] = _mirrored(block) if i == j else block
+            found.M[ports[i], ports[j]] = mirrored(block) if i == j else block
         found.alone = dict(zip([port for port in ports if isinstance(port, int)], kept.alone, strict=True))
         return found
 
@@ -89,11 +89,19 @@ class Answer:
             return
         scaled = [[[x * w for x, w in zip(column, weights, strict=True)] for column in columns] for columns in gone.B]
         for k, one in enumerate(ports):
+            if not gone.B[k]:
+                continue
             self.z[one] = [x - dot(column, gone.r) for x, column in zip(self.z[one], scaled[k], strict=True)]
-            half = [[-dot(gone.B[k][i], scaled[k][j]) for j in range(i + 1)] for i in SIX]
-            self.put(one, one, _mirrored(half))
+            half = [[-dot(column, scaled[k][j]) for j in range(i + 1)] for i, column in enumerate(gone.B[k])]
+            self.put(one, one, mirrored(half))
             for other in range(k + 1, len(ports)):
-                self.put(one, ports[other], [[-dot(a, b) for b in scaled[other]] for a in gone.B[k]])
+                if gone.B[other]:
+                    self.put(one, ports[other], [[-dot(a, b) for b in scaled[other]] for a in gone.B[k]])
+
+    def drop(self, port: Port | None) -> None:
+        """Remove a port."""
+        self.z.pop(port, None)  # type: ignore[arg-type]
+        self.M = {pair: block for pair, block in self.M.items() if port not in pair}
 
 
 class Gone(NamedTuple):
@@ -116,11 +124,13 @@ class Gone(NamedTuple):
         """-Y⁻¹ (r + B x)."""
         right = self.r
         for port, columns in zip(ports, self.B, strict=True):
-            right = [y + dot([column[i] for column in columns], x[port]) for i, y in enumerate(right)]
+            if columns:
+                right = [y + dot([column[i] for column in columns], x[port]) for i, y in enumerate(right)]
         right = [-y for y in right]
         return self.D.complete(sound(right, self.D, self.alone) if self.alone else right)
 
 
-def _mirrored(half: Matrix) -> Matrix:
+def mirrored(half: Matrix) -> Matrix:
     """A symmetric block, from its lower triangle."""
-    return [[half[max(i, j)][min(i, j)] for j in SIX] for i in SIX]
+    size = range(len(half))
+    return [[half[max(i, j)][min(i, j)] for j in size] for i in size]

@@ -27,12 +27,18 @@ class Part(Protocol):
         """Its first link, or the link that carries the branches."""
 
     @property
-    def on(self) -> Body | None:
-        """For a link, the next one of its path, if there is one; for a joined part, the first link of the second."""
+    def entries(self) -> Sequence[int]:
+        """For a link or a joined part, the joints between its links and those closer to the world, by number."""
 
     @property
-    def behind(self) -> bool:
-        """Whether its path continues behind it."""
+    def exits(self) -> Sequence[Any]:
+        """The joints between its links and those behind it, each with the ``entry`` on the way to its ``joint``."""
+
+    @property
+    def joints(self) -> Sequence[Any]:
+        """The joints that are closed in it, or for a link those of its exits: each the ``number`` and the ``body``. The
+        numbering also holds for its own parts.
+        """
 
     @property
     def whole(self) -> bool:

@@ -1,20 +1,25 @@
 """Forward dynamics by assembly of sub-chains, O(log n) steps on O(n) processors, on any tree and with loops.
 
-A part of a mechanism that is not joined to the rest yet responds to forces at a few places, its ports: on its
-first link (F), on the last link of its path (B), and through every loop that is open (l). With x the forces there,
-wrenches or a loop's λ, and z the response, accelerations or a loop's residual,
+A part of a mechanism that is not joined to the rest yet responds to forces at a few places, its ports: on links whose
+joints to their parents are open (F), on parents of links whose joints to them are open (B), and through every loop that
+is open (l). With x the forces there, wrenches or a loop's λ, and z the response, accelerations or a loop's residual,
 
     z = z₀ + M x                                                                M is symmetric, in blocks of six
 
-A branch that hangs on a link responds with a force to the acceleration of that link, its port A. Parts meet pairwise:
+A branch that hangs on a link responds with a force to the acceleration of that link, its port A. Parts meet pairwise,
+at any number of joints (none, if they are side by side) and loops:
 
     link      W = (I - M_AA)⁻¹,   u = W (t + z_A),   M_FF = M_FB = M_BB = W,   M_Fl = W M_Al,   M_ll += M_lA W M_Al
-    joined    Y = K (M_FF + Xᵀ M_BB X) Kᵀ,   r = K (z_F - Xᵀ z_B - c),   B = K M_F (second), -K Xᵀ M_B (first)
-    hung      Y = K M_FF Kᵀ,                 r = K (z_F - c),            B = K M_Fl,   B_A = -K Xᵀ
+    joined    M, z of both; for each joint, F and B become its residual n:
+              M_nn = K (M_FF + Xᵀ M_BB X) Kᵀ,   z_n = K (z_F - Xᵀ z_B - c),   M_n = K M_F - K Xᵀ M_B
+    hung      M_nn = K M_FF Kᵀ,                 z_n = K (z_F - c),            M_n = K M_F,   M_nA = -K Xᵀ
     gathered  M, z of two sets of branches, added up
-    closed    Y = M_ll,                      r = z_l,                    B = M_l
-    then      M -= Bᵀ Y⁻¹ B,   z₀ -= Bᵀ Y⁻¹ r                                    for joined, hung and closed
+    closed    Y = M_nn or M_ll,   r = z,   B = M_n or M_l                          for each joint, then each loop
+    then      M -= Bᵀ Y⁻¹ B,   z₀ -= Bᵀ Y⁻¹ r
     back      n or λ = -Y⁻¹ (r + B x),   Kᵀ n to the child, -X Kᵀ n to the parent
+
+A path that many loops connect with another is assembled together with it (``model.assembly``), so that each of these
+loops is closed where it is: on a rope ladder a part is a stretch of both ropes, with four ports.
 
 The motion of the links is assembled beforehand in the same way: X, V over two stretches of a path are X X′, X′ᵀ V + V′.
 Accelerations are those of points, as in ``constraint_force``, which defines c; so linear velocities matter to loops
@@ -33,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from linkwork.algorithms.answers import SIX, Answer, Gone, Kept, Port
+from linkwork.algorithms.answers import SIX, Answer, Gone, Kept, Port, mirrored
 from linkwork.algorithms.assembled_tree import AssembledTree, Part
 from linkwork.algorithms.constraint_force import bias_force, relative_bias
 from linkwork.algorithms.reactions import seen
@@ -51,9 +56,10 @@ from linkwork.spatial import (
 )
 from linkwork.spatial.matrices import Column, Matrix, applied, dot, plus, transposed
 
-FIRST, LAST, CARRIER = "F", "B", "A"
+FIRST, LAST, JOINT, CARRIER = "F", "B", "n", "A"
 Held = tuple[Values[Column], Values[Column], Values[Column]]
 """For the holds of loops: conditions, bias and compliance."""
+Over = tuple[Transform, Motion]
 
 
 def assembly(
@@ -128,10 +134,10 @@ class _Parts:
         """At holds, λ of their loops."""
 
         # At parts
-        self.over: Field[tuple[Transform, Motion]] = tree.field()
-        """Placement of the last link of a path in the parent of its first, and its velocity relative to it."""
-        self.above: Field[Motion] = tree.field()
-        """V of the link that carries the part."""
+        self.over: Field[list[Over]] = tree.field()
+        """For each exit, the placement of the link before it in the one that carries the entry, and the velocity."""
+        self.above: Field[list[Motion]] = tree.field()
+        """V of the links that carry the part, one for each entry."""
         self.answers: Field[Kept] = tree.field()
         self.gone: Field[list[Gone]] = tree.field()
         self.x: Field[list[Column]] = tree.field()
@@ -149,83 +155,110 @@ class _Parts:
 
     def turn(self) -> None:
         """Velocities and c of all links: motions are assembled along the paths, and handed back."""
-        tree, over, above = self.tree, self.over, self.above
+        tree = self.tree
         for level in tree.levels():
             for part in tree.parallel(level):
-                if part.made == "link":
-                    over[part] = self.X[part.body], self.moved[part.body]
-                elif part.made == "joined":
-                    (X, one), (Z, two) = map(self._over, part.parts)
-                    over[part] = X * Z, Z.to_child(one) + two
+                if part.exits:
+                    self.over[part] = self._over_links(part)
         for level in tree.levels_back():
             for part in tree.parallel(level):
-                self._turn(part, Motion.zero() if part.whole else above[part])
+                self._turn(part, [Motion.zero()] if part.whole else self.above[part])
 
-    def _over(self, part: Part) -> tuple[Transform, Motion]:
-        return (self.X[part.body], self.moved[part.body]) if part.bare else self.over[part]
+    def _over_links(self, part: Part) -> list[Over]:
+        if part.made == "link":
+            return [(self.X[part.body], self.moved[part.body])] * len(part.exits)
+        one, two = map(self._over, part.parts)
+        met = {joint.number for joint in part.joints}
+        over = [one[exit.joint] for exit in part.parts[0].exits if exit.joint not in met]
+        for exit in part.parts[1].exits:
+            Z, more = two[exit.joint]
+            if exit.entry in met:
+                X, moved = one[exit.entry]
+                Z, more = X * Z, Z.to_child(moved) + more
+            over.append((Z, more))
+        return over
 
-    def _turn(self, part: Part, above: Motion) -> None:
-        """From V of the link that carries a part to V of those that carry its own parts; V and c of a link."""
+    def _over(self, part: Part) -> dict[int, Over]:
+        over = (self._over_links(part) if part.bare else self.over[part]) if part.exits else []
+        return {exit.joint: each for exit, each in zip(part.exits, over, strict=True)}
+
+    def _turn(self, part: Part, above: list[Motion]) -> None:
+        """From V of the links that carry a part to V of those that carry its own parts; V and c of a link."""
         carried = [above for _ in part.parts]
-        if part.made == "joined":
-            X, moved = self._over(part.parts[0])
-            carried[1] = X.to_child(above) + moved
+        if part.made == "hung":
+            carried = [above * len(part.joints)]
+        elif part.made == "joined":
+            one, two = part.parts
+            at, over = dict(zip(part.entries, above, strict=True)), self._over(one)
+            carried = [[at[entry] for entry in one.entries], []]
+            from_entry = {exit.joint: exit.entry for exit in one.exits}
+            for entry in two.entries:
+                if entry in at:
+                    carried[1].append(at[entry])
+                else:
+                    X, moved = over[entry]
+                    carried[1].append(X.to_child(at[from_entry[entry]]) + moved)
         elif part.made == "link":
             body = part.body
             X, moved = self.X[body], self.moved[body]
-            V = self.V[body] = X.to_child(above) + moved
-            self.c[body] = self.Sdot_v[body] + relative_bias(X, above.angular, moved)
-            carried = [V for _ in part.parts]
-        for each, V in zip(part.parts, carried, strict=True):
+            V = self.V[body] = X.to_child(above[0]) + moved
+            self.c[body] = self.Sdot_v[body] + relative_bias(X, above[0].angular, moved)
+            carried = [[V] for _ in part.parts]
+        for each, motions in zip(part.parts, carried, strict=True):
             if each.bare:
-                self._turn(each, V)
+                self._turn(each, motions)
             else:
-                self.above[each] = V
+                self.above[each] = motions
 
     def assemble(self, part: Part) -> None:
+        answer: Answer = getattr(self, f"_{part.made}")(part)
         gone: list[Gone] = []
-        answer: Answer = getattr(self, f"_{part.made}")(part, gone)
-        ports = _ports(part, part.loops)
-        for loop in part.closed:
-            ports.remove(loop)
-            blocks = [answer.block(loop, port) for port in ports]
-            B = [transposed(block) if block else _NOTHING for block in blocks]
-            alone = answer.alone.pop(loop)
-            own = Gone.of_system(answer.M[loop, loop], B, answer.z[loop], alone if self.judged else ())
+        ends, unknowns = _ports(part, part.open), _unknowns(part)
+        for k, unknown in enumerate(unknowns):
+            ports = [*ends, *unknowns[:k:-1]]
+            alone = answer.alone.pop(unknown)
+            B = [answer.block(port, unknown) or [] for port in ports]
+            own = Gone.of_system(answer.M[unknown, unknown], B, answer.z[unknown], alone if self.judged else ())
             answer.eliminate(own, ports)
             gone.append(own)
-        self.answers[part], self.gone[part] = answer.kept(ports), gone
+        self.answers[part], self.gone[part] = answer.kept(ends), gone
 
     def _answer(self, part: Part) -> Answer:
         return self._link(part) if part.bare else Answer.of(self.answers[part], _ports(part, part.open))
 
-    def _link(self, part: Part, gone: Sequence[Gone] = ()) -> Answer:
-        body, loops = part.body, part.loops
-        carried = Answer({CARRIER: [0.0] * 6}, {})
-        for branches in part.parts:
-            carried.add(self._answer(branches))
-        for hold in part.holds:
-            self._hold(body, hold, carried)
+    def _link(self, part: Part) -> Answer:
+        body, loops, first = part.body, part.loops, (FIRST, part.entries[0])
+        carried = self._carried(part)
         rows = _link_mobility(body, carried.block(CARRIER, CARRIER))
         t = self.driven[body] + self.f_ext[body] - bias_force(body.inertia, self.V[body].angular)
-        if part.on is not None:
-            t = t - self.X[part.on].to_parent(self.driven[part.on])
+        for joint in part.joints:
+            t = t - self.X[joint.body].to_parent(self.driven[joint.body])
         u = applied(rows, plus(t.numbers(), carried.z[CARRIER]))
-        answer = Answer({FIRST: u}, {(FIRST, FIRST): rows})
+        answer = Answer({first: u}, {(first, first): rows})
         felt = {loop: carried.block(loop, CARRIER) or _NOTHING for loop in loops}
         given = {loop: [applied(rows, row) for row in felt[loop]] for loop in loops}
         answer.add(carried, loops)
         for k, loop in enumerate(loops):
-            answer.put(loop, FIRST, given[loop])
+            answer.put(loop, first, given[loop])
             answer.z[loop] = plus(answer.z[loop], applied(felt[loop], u))
             for other in loops[k:]:
                 answer.put(loop, other, [[dot(row, column) for column in given[other]] for row in felt[loop]])
-        if part.behind:
-            answer.z[LAST] = u
+        ends = [(LAST, exit.joint) for exit in part.exits]
+        for k, last in enumerate(ends):
+            answer.z[last] = u
+            answer.M |= {(port, last): rows for port in (first, *ends[: k + 1])}
             for loop in loops:
-                answer.put(loop, LAST, given[loop])
-            answer.M[FIRST, LAST] = answer.M[LAST, LAST] = rows
+                answer.put(loop, last, given[loop])
         return answer
+
+    def _carried(self, part: Part) -> Answer:
+        """The response of a link's branches and holds to its motion."""
+        carried = Answer({CARRIER: [0.0] * 6}, {})
+        for branches in part.parts:
+            carried.add(self._answer(branches))
+        for hold in part.holds:
+            self._hold(part.body, hold, carried)
+        return carried
 
     def _hold(self, body: Body, hold: Any, carried: Answer) -> None:
         """Add a loop's hold on a link to the response of the link's branches."""
@@ -243,49 +276,52 @@ class _Parts:
         carried.put(loop, loop, [[compliance[i] if i == j else 0.0 for j in SIX] for i in SIX])
         carried.put(loop, CARRIER, [wrench.numbers() for wrench in wrenches])
 
-    def _joined(self, part: Part, gone: list[Gone]) -> Answer:
-        assert part.on is not None
-        body, (one, two) = part.on, map(self._answer, part.parts)
-        K, X, c = self.K[body], self.X[body], self.c[body]
-        before, behind = ({port: each.block(end, port) for port in each.z} for each, end in ((one, LAST), (two, FIRST)))
-        _, felt = _mobility(before.pop(LAST)).across(X)
-        Y = K.project(_mobility(behind.pop(FIRST)) + felt)
-        ports = _ports(part, part.loops)
-        B: list[Matrix] = []
-        for port in ports:
-            columns = [K.dot(-X.to_child(motion)) for motion in _motions(before.get(port))]
-            more = [K.dot(motion) for motion in _motions(behind.get(port))]
-            B.append([plus(x, y) for x, y in zip(columns, more, strict=True)] if columns and more else columns or more)
-        there, here = Motion.from_numbers(one.z[LAST]), Motion.from_numbers(two.z[FIRST])
-        own = Gone.of_system(Y, B, K.dot(here - X.to_child(there) - c), self._alone(body))
-        answer = Answer({}, {})
-        answer.add(one, [port for port in one.z if port != LAST])
-        answer.add(two, [port for port in two.z if port != FIRST])
-        answer.eliminate(own, ports)
-        gone.append(own)
+    def _joined(self, part: Part) -> Answer:
+        answer, other = map(self._answer, part.parts)
+        answer.add(other)
+        for joint in part.joints:
+            self._meet(answer, joint, (LAST, joint.number))
         return answer
 
-    def _hung(self, part: Part, gone: list[Gone]) -> Answer:
-        body, inside = part.body, self._answer(part.parts[0])
-        K, X = self.K[body], self.X[body]
-        B: list[Matrix] = [[K.dot(-X.to_child(unit)) for unit in _UNITS]]
-        for loop in part.loops:
-            B.append([K.dot(motion) for motion in _motions(inside.block(FIRST, loop))])
-        Y = K.project(_mobility(inside.block(FIRST, FIRST)))
-        r = K.dot(Motion.from_numbers(inside.z[FIRST]) - self.c[body])
-        own = Gone.of_system(Y, B, r, self._alone(body))
-        answer = Answer({CARRIER: (-X.to_parent(self.driven[body])).numbers()}, {})
-        answer.add(inside, [port for port in inside.z if port != FIRST])
-        answer.eliminate(own, [CARRIER, *part.loops])
-        gone.append(own)
+    def _hung(self, part: Part) -> Answer:
+        answer = self._answer(part.parts[0])
+        for joint in part.joints:
+            felt = (-self.X[joint.body].to_parent(self.driven[joint.body])).numbers()
+            answer.z[CARRIER] = plus(answer.z[CARRIER], felt) if CARRIER in answer.z else felt
+            self._meet(answer, joint, None)
         return answer
+
+    def _meet(self, answer: Answer, joint: Any, last: Port | None) -> None:
+        """A joint's residual instead of its two ports; a link that carries branches moves as it is told."""
+        body, residual, first = joint.body, (JOINT, joint.number), (FIRST, joint.number)
+        K, X = self.K[body], self.X[body]
+        W, a = _mobility(answer.block(first, first)), Motion.from_numbers(answer.z[first])
+        if last is not None:
+            _, felt = _mobility(answer.block(last, last)).across(X)
+            W, a = W + felt, a - X.to_child(Motion.from_numbers(answer.z[last]))
+        B: dict[Port, Matrix] = {CARRIER: [K.dot(-X.to_child(unit)) for unit in _UNITS]} if last is None else {}
+        for port in answer.z:
+            if port not in (first, last, CARRIER):
+                there = _motions(answer.block(last, port)) if last is not None else []
+                columns = [K.dot(-X.to_child(motion)) for motion in there]
+                more = [K.dot(motion) for motion in _motions(answer.block(first, port))]
+                B[port] = (
+                    [plus(x, y) for x, y in zip(columns, more, strict=True)] if columns and more else columns or more
+                )
+        answer.drop(first)
+        answer.drop(last)
+        answer.z[residual], answer.M[residual, residual] = K.dot(a - self.c[body]), mirrored(K.project(W))
+        answer.alone[residual] = self._alone(body)
+        for port, columns in B.items():
+            if columns:
+                answer.put(port, residual, columns)
 
     def _alone(self, body: Body) -> list[Scalar]:
         """The diagonal of Y of a joint before anything else is joined, if pivots are judged by it."""
         own = RigidMobility.of_inertia(body.inertia).full()
         return [row[-1] for row in self.K[body].project(own)] if self.judged else []
 
-    def _gathered(self, part: Part, gone: list[Gone]) -> Answer:
+    def _gathered(self, part: Part) -> Answer:
         answer = Answer({CARRIER: [0.0] * 6}, {}) if not part.parts else Answer({}, {})
         for each in part.parts:
             answer.add(self._answer(each))
@@ -294,26 +330,22 @@ class _Parts:
     def take_apart(self, part: Part) -> None:
         """From the forces at a part's ports to those at the ports of its own parts."""
         acting = [self.a[self.tree.world].numbers()] if part.whole else self.x[part]
-        ports = _ports(part, part.open)
-        x: dict[Port, Column] = dict(zip(ports, acting, strict=True))
-        joint, gone = part.made in ("joined", "hung"), self.gone[part]
-        for k, (loop, own) in reversed(list(enumerate(zip(part.closed, gone[joint:], strict=True)))):
-            x[loop] = own.solve(_ports(part, [each for each in part.loops if each not in part.closed[: k + 1]]), x)
-        if joint:
-            body = part.body if part.made == "hung" else part.on
-            assert body is not None
-            force = self.K[body].times(gone[0].solve(_ports(part, part.loops), x))
-            self.f[body] = self.driven[body] + force
-            if part.made == "hung":
-                self._act(part.parts[0], {**x, FIRST: force.numbers()})
-            else:
-                self._act(part.parts[0], {**x, LAST: (-self.X[body].to_parent(force)).numbers()})
-                self._act(part.parts[1], {**x, FIRST: force.numbers()})
-        elif part.made == "link":
+        ends, unknowns = _ports(part, part.open), _unknowns(part)
+        x: dict[Port, Column] = dict(zip(ends, acting, strict=True))
+        for k in reversed(range(len(unknowns))):
+            x[unknowns[k]] = self.gone[part][k].solve([*ends, *unknowns[:k:-1]], x)
+        if part.made == "link":
             self._move(part, x)
-        else:
-            for each in part.parts:
-                self._act(each, x)
+            return
+        for joint in part.joints:
+            body = joint.body
+            force = self.K[body].times(x[JOINT, joint.number])
+            self.f[body] = self.driven[body] + force
+            x[FIRST, joint.number] = force.numbers()
+            if part.made == "joined":
+                x[LAST, joint.number] = (-self.X[body].to_parent(force)).numbers()
+        for each in part.parts:
+            self._act(each, x)
 
     def _act(self, part: Part, x: dict[Port, Column]) -> None:
         """Store the forces at the ports of a part; a bare link is accelerated at once."""
@@ -324,9 +356,10 @@ class _Parts:
 
     def _move(self, part: Part, x: dict[Port, Column]) -> None:
         answer = self._answer(part)
-        moved = answer.z[FIRST]
+        first = (FIRST, part.entries[0])
+        moved = answer.z[first]
         for port in answer.z:
-            moved = plus(moved, applied(answer.block(FIRST, port) or _NOTHING, x[port]))
+            moved = plus(moved, applied(answer.block(first, port) or _NOTHING, x[port]))
         self.a[part.body] = Motion.from_numbers(moved)
         for hold in part.holds:
             self.found[hold.frame] = x[hold.loop]
@@ -338,9 +371,16 @@ _UNITS = [Motion.from_numbers([float(i == k) for i in SIX]) for k in SIX]
 _NOTHING = [[0.0] * 6 for _ in SIX]
 
 
+def _unknowns(part: Part) -> list[Port]:
+    """What is eliminated in a part: the residuals of its joints and then its loops."""
+    joints = [] if part.made == "link" else part.joints
+    return [*((JOINT, joint.number) for joint in joints), *part.closed]
+
+
 def _ports(part: Part, loops: Sequence[int]) -> list[Port]:
     """The ports of a part while these loops are open."""
-    return [FIRST if part.path else CARRIER, *loops, *([LAST] if part.behind else [])]
+    ends = [(LAST, exit.joint) for exit in part.exits]
+    return [*([(FIRST, entry) for entry in part.entries] if part.path else [CARRIER]), *loops, *ends]
 
 
 def _mobility(block: Matrix | None) -> Mobility:

@@ -81,6 +81,8 @@ def export(
     choice("target", target, [*TARGETS])
     path = checked(folder)
     unit = unit_of(function, model, name, options)
+    if not any(part.size for part in unit.results):
+        raise ArgumentError(f"{unit.name} has no results: arrays without numbers, as of a mechanism that cannot move")
     if any(collides(part.name, unit.name) for part in (*unit.arguments, *unit.results)):
         raise ArgumentError(f"name {unit.name!r} collides with the name of an argument or a result; choose another")
     if target in ("c99", "wasm") and (triple is not None or cpu is not None):

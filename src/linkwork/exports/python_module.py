@@ -30,13 +30,14 @@ def files(unit: Unit, provenance: str, triple: str | None = None, cpu: str | Non
     """The files of the target."""
     code = code_of(unit, provenance, machine(triple, cpu))
     name, library = unit.name, f"lib{unit.name}.so"
-    parameters = ", ".join(part.name for part in unit.arguments)
+    names = [part.name for part in unit.arguments]
+    parameters, listed = ", ".join(names), f"({', '.join(names)}{',' * (len(names) == 1)})"
     run = filled("module_run.py.txt", name=name, parameters=parameters, count=unit.over_time) if unit.over_time else ""
     text = filled(
         "module.py.txt", about=_plain(unit.about), provenance=provenance, library=library,
-        library_literal=repr(library), name=name, parameters=parameters, arguments=_shapes(unit.arguments),
-        results=_shapes(unit.results), workspace=code.text.workspace, described=_described(unit),
-        first_result=code.text.status.results, run=run, samples=_samples(unit),
+        library_literal=repr(library), name=name, signature=", ".join([*names, "out=None"]), listed=listed,
+        arguments=_shapes(unit.arguments), results=_shapes(unit.results), workspace=code.text.workspace,
+        described=_described(unit), first_result=code.text.status.results, run=run, samples=_samples(unit),
         tolerance_literal=SOLVER_TOLERANCE if iterates(unit.routine.program) else TOLERANCE,
     )  # fmt: skip
     results = ", ".join(part.name for part in unit.results)

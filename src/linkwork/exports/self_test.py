@@ -48,13 +48,6 @@ static int is_exact(void)
     return (sum == 0.0) && (FLT_EVAL_METHOD == 0);
 }
 
-static void load(double *array, const uint64_t *bits, size_t state, size_t size)
-{
-    for (size_t k = 0; k < size; ++k) {
-        array[k] = number(bits[(state * size) + k]);
-    }
-}
-
 static int compare(const char *name, const double *array, const uint64_t *bits, size_t state, size_t size, int exact)
 {
     double largest = 1.0;
@@ -75,6 +68,14 @@ static int compare(const char *name, const double *array, const uint64_t *bits, 
     return wrong;
 }
 """
+_LOADING = """\
+static void load(double *array, const uint64_t *bits, size_t state, size_t size)
+{
+    for (size_t k = 0; k < size; ++k) {
+        array[k] = number(bits[(state * size) + k]);
+    }
+}
+"""
 
 
 def self_test(unit: Unit, samples: Samples, workspace: int, iterates: bool, provenance: str) -> str:
@@ -86,25 +87,35 @@ def self_test(unit: Unit, samples: Samples, workspace: int, iterates: bool, prov
         "Where no product and sum are fused, results must have the same bits; otherwise they may differ",
         f"by {tolerance:g} of the largest number of their array.", "", provenance,
     ]  # fmt: skip
-    lines = [comment(about), f'#include "{name}.h"\n', _HEAD]
-    some = len(samples) > 0
-    if some:
-        lines += [f"#define STATES {len(samples)}\n#define TOLERANCE {tolerance!r}\n"]
-        rows = zip(parts, [*samples.arguments, *samples.results], strict=True)
-        lines += [f"static const uint64_t {_bits_of(unit, part)}[] = {{\n{_bits(each)}\n}};\n" for part, each in rows
-                  if each.size]  # fmt: skip
-    lines += [f"static double {_one(unit, part)}[{max(1, part.size)}];" for part in parts]
-    if some:
-        lines += [f"static double {_all(unit, part)}[STATES * {max(1, part.size)}];" for part in parts]
-    lines += [f"static double workspace[{max(1, workspace)}];\n", _NUMBER, *([_COMPARING] if some else [])]
-    call = f"status = {name}({', '.join(_one(unit, part) for part in parts)}, workspace);"
-    lines += ["int main(void)", "{", *(["    const int exact = is_exact();"] if some else [])]
-    lines += ["    int wrong = 0;", "    int status;", *([*_states(unit, call), *_batch(unit)] if some else [])]
-    lines += _refused(unit, call)
-    said = 'exact ? "bit by bit" : "within a tolerance"' if some else '"none of which is regular"'
-    lines += [f'    (void)printf("{name}: %d states, %s: %s\\n", {"STATES" if some else "0"}, {said},']
-    lines += ['        (wrong == 0) ? "passed" : "FAILED");', "    return (wrong == 0) ? 0 : 1;", "}", ""]
-    return "\n".join(lines)
+    tables = _tables(unit, samples, tolerance) if len(samples) else []
+    storage = [f"static double {_one(unit, part)}[{max(1, part.size)}];" for part in parts]
+    storage.append(f"static double workspace[{max(1, workspace)}];\n")
+    lines = [comment(about), f'#include "{name}.h"\n', _HEAD, *tables, *storage, _NUMBER]
+    if len(samples):
+        lines += [*([_LOADING] if any(part.size for part in unit.arguments) else []), _COMPARING]
+    return "\n".join([*lines, *_main(unit, len(samples))])
+
+
+def _tables(unit: Unit, samples: Samples, tolerance: float) -> list[str]:
+    """The numbers of all states, and memory for them."""
+    parts, rows = [*unit.arguments, *unit.results], [*samples.arguments, *samples.results]
+    lines = [f"#define STATES {len(samples)}\n#define TOLERANCE {tolerance!r}\n"]
+    for part, each in zip(parts, rows, strict=True):
+        if each.size:
+            lines.append(f"static const uint64_t {_bits_of(unit, part)}[] = {{\n{_bits(each)}\n}};\n")
+    return [*lines, *(f"static double {_all(unit, part)}[STATES * {max(1, part.size)}];" for part in parts)]
+
+
+def _main(unit: Unit, states: int) -> list[str]:
+    """The function that runs all."""
+    arrays = ", ".join(_one(unit, part) for part in (*unit.arguments, *unit.results))
+    call = f"status = {unit.name}({arrays}, workspace);"
+    exact = ["    const int exact = is_exact();"] if states else []
+    lines = ["int main(void)", "{", *exact, "    int wrong = 0;", "    int status;"]
+    lines += [*_states(unit, call), *_batch(unit)] if states else []
+    said = 'exact ? "bit by bit" : "within a tolerance"' if states else '"none of which is regular"'
+    lines += [*_refused(unit, call), f'    (void)printf("{unit.name}: {states} states, %s: %s\\n", {said},']
+    return [*lines, '        (wrong == 0) ? "passed" : "FAILED");', "    return (wrong == 0) ? 0 : 1;", "}", ""]
 
 
 def _states(unit: Unit, call: str) -> list[str]:

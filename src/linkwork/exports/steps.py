@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,13 @@ from linkwork.exports.named import named_unit, samples_in
 from linkwork.exports.unit import Part, Unit
 from linkwork.model.model import Model
 from linkwork.simulation.rollouts.request import request_of
+from linkwork.simulation.rollouts.rollout import rollout
 
-_OPTIONS: Mapping[str, Any] = {
-    "torque": None, "parameters": None, "cost": None, "cost_parameters": None, "constraints": None,
-    "stabilisation": None, "proximal": 0.0, "joint_limits": False, "contacts": None, "friction": True,
-    "friction_law": "smoothed", "integrator": "semi_implicit_euler", "springs": True, "effort_limits": True,
-    "damping": True, "kp": None, "kd": None,
-}  # fmt: skip
+_OPTIONS = (
+    "torque", "parameters", "cost", "cost_parameters", "constraints", "stabilisation", "proximal", "joint_limits",
+    "contacts", "friction", "friction_law", "integrator", "method", "springs", "effort_limits", "damping", "kp", "kd",
+)  # fmt: skip
+"""Those of ``lw.rollout`` that a step has."""
 _INPUTS = {
     "tau": "joint forces, N m or N", "q_target": "target configuration, rad or m",
     "v_target": "target velocity, rad/s or m/s", "f_ext": "external force (N) and moment (N m) on each body",
@@ -89,7 +90,8 @@ def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
             raise ArgumentError(f"a step has no option {key!r}; it has dt, inputs, {', '.join(_OPTIONS)}")
     if "dt" not in options:
         raise ArgumentError("a step needs dt, the time step (s)")
-    chosen = {**_OPTIONS, **options}
+    defaults = {name: each.default for name, each in signature(rollout).parameters.items() if name in _OPTIONS}
+    chosen = {**defaults, **options}
     if chosen["torque"] is not None and not hasattr(chosen["torque"], "program"):
         raise ArgumentError("torque is a Python function, which cannot be exported; make it a law by lw.compile")
     return chosen

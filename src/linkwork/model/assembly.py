@@ -1,4 +1,4 @@
-"""The pairwise assembly of the links of any tree, in at most O(log n) dependent steps.
+"""The pairwise assembly of the links of any tree, in at most O(log n) dependent steps, and of its loops with few open.
 
 A tree is decomposed into heavy paths: from each link, the path continues with the child whose subtree has the most
 links. A path is assembled by halves, and so are the branches on a link, where a half has half of the links in it, not
@@ -6,21 +6,27 @@ of the path: then a part that is k times smaller than the whole is needed at mos
 any tree, whether it is a chain, a star or a comb.
 
     link      a link, with its branches already included
-    joined    two stretches of a path, by the joint between them
-    hung      a whole path, by the joint of its first link, as seen by its parent
+    joined    two stretches of a braid, by the joints between them: one on a path, none if they are side by side
+    hung      a whole braid, by the joints of its first links, as seen by the link that carries them
     gathered  two sets of branches of one link
 
 Loops (defined in ``model.loops``) are closed in the first part that has all their holds. Loops with the world are
-closed on paths from the world, whose links and stretches respond with motions to forces; not in a part that is hung on
-another body, where a branch fixed to the ground would have no finite inertia.
+closed in braids from the world, whose links and stretches respond with motions to forces; not in a part that is hung
+on another body, where a branch fixed to the ground would have no finite inertia.
+
+A braid is one path, or several with many loops between them, as the two ropes of a rope ladder: a joint is carried by
+a part as an open loop is, so paths are assembled together if more loops would stay open than their stretches have ends.
+Its links are in an order in which links between which there is a loop come soon after each other, and a part has those
+between two places in that order: stretches of all of its paths, and the loops between these are closed.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 
 @dataclass(frozen=True)
@@ -32,10 +38,12 @@ class Part:
     body: int
     """Its first link; for hung or gathered branches, the link that carries them."""
     parts: tuple[int, ...]
-    behind: bool
-    """Whether its path continues behind it."""
-    on: int
-    """For a link, the next one of its path, or 0; for a joined part, the first link of the second."""
+    entries: tuple[int, ...]
+    """For a link or a joined part: its links whose joints to their parents, outside of it, are open."""
+    exits: tuple[tuple[int, int], ...]
+    """Links outside of it whose joints to their parents, in it, are open, each with the entry before that parent."""
+    joints: tuple[int, ...]
+    """The links whose joints are closed in it; for a link, those of its exits."""
     holds: tuple[int, ...]
     """For a link, the holds of loops on it."""
     loops: tuple[int, ...]
@@ -92,49 +100,108 @@ class _Assembling:
         self.has: list[dict[int, int]] = []  # for each part, the number of holds of each open loop
         self.heavy = [max(branches, key=lambda child: self.sizes[child], default=0) for branches in self.children]
         self.heavy[0] = 0  # the world is on no path
-        self.whole: dict[int, int] = {}  # for the first link of each path, its part
-        for body in reversed(range(count)):
-            if body == 0 or self.heavy[parents[body]] != body:
-                self.whole[body] = self._path(body, not parents[body]) if body else self._branches(0)
+        self.braids: list[list[list[int]]] = [[] for _ in parents]  # for each link, the first links of those hung on it
+        self.next: list[list[int]] = [[self.heavy[body]] if self.heavy[body] else [] for body in range(count)]
+        self._draw()
+        braids = [(min(firsts), firsts, body) for body in range(count) for firsts in self.braids[body]]
+        self.whole: dict[int, int] = {}  # for the first link of each braid, its part
+        for first, firsts, body in sorted(braids, reverse=True):
+            self.whole[first] = self._braid(firsts, not body)
+        self._branches(0)
         last = self.parts[-1]
         self.parts[-1] = replace(last, closed=(*last.closed, *last.open))
+        self.assembly = Assembly(self._levels(), self.parts)
+
+    def _levels(self) -> list[list[Part]]:
         levels: list[list[Part]] = [[] for _ in range(max(self.heights, default=-1) + 1)]
         for part, height in zip(self.parts, self.heights, strict=True):
             if height >= 0:
                 levels[height].append(part)
-        self.assembly = Assembly(levels, self.parts)
+        return levels
 
-    def _path(self, first: int, on_world: bool) -> int:
-        """The whole path that begins with a link, as seen by its parent."""
-        path = [first]
-        while self.heavy[path[-1]]:
-            path.append(self.heavy[path[-1]])
-        weights = [
-            self.sizes[body] - self.sizes[self.heavy[body]] if self.heavy[body] else self.sizes[body] for body in path
-        ]
+    def _draw(self) -> None:
+        """Which branches on each link become part of the braid that the link is in, and which are braids together."""
+        behind: list[Counter[int]] = [Counter() for _ in self.heavy]  # holds of loops that are open behind a joint
+        for body in reversed(range(len(behind))):
+            own, behind[self.heavy[body]] = behind[self.heavy[body]] if body else Counter(), Counter()
+            branches = [child for child in self.children[body] if child != self.heavy[body]]
+            beside: Counter[int] = Counter()
+            for child in branches:
+                beside.update(behind[child])
+            self._draw_on(body, {child: behind[child] for child in branches}, beside)
+            for child in branches:
+                behind[child] = Counter()
+            beside.update(self.loops[hold] for hold in self.holds[body])
+            own.update(beside)
+            for loop in beside:
+                if self._whole(loop, own):
+                    del own[loop]
+            behind[body] = own
 
-        def link(k: int) -> int:
-            branches = self._branches(path[k])
-            behind = k + 1 < len(path)
-            below = () if branches < 0 else (branches,)
-            on, holds = path[k + 1] if behind else 0, self.holds[path[k]]
-            return self._part("link", path[k], below, behind, on, holds, on_world)
+    def _draw_on(self, body: int, behind: dict[int, Counter[int]], beside: Counter[int]) -> None:
+        """The same on one link, whose branches but the heavy one have these holds, together ``beside``."""
+        loops = []
+        for loop in beside:
+            elsewhere = {0} if body and not self._whole(loop, beside) else set()
+            loops.append(elsewhere | {child for child, holds in behind.items() if loop in holds})
+        for braid in _braids(list(behind), loops):
+            if 0 in braid:
+                self.next[body] += braid[1:]
+            else:
+                self.braids[body].append(braid)
 
-        def joined(one: int, two: int, k: int) -> int:
-            behind = self.parts[two].behind
-            return self._part("joined", self.parts[one].body, (one, two), behind, path[k], (), on_world)
+    def _whole(self, loop: int, holds: Counter[int]) -> bool:
+        """Whether a loop is not with the world, and has all its holds among these."""
+        return holds[loop] == self.on_bodies[loop] and loop not in self.grounded
 
-        return self._part("hung", first, (_halved(weights, link, joined),), False)
+    def _braid(self, firsts: Sequence[int], on_world: bool) -> int:
+        """The whole braid that begins with some links, as seen by their parent."""
+        order: list[int] = []
+        links: dict[int, int] = {}
+        inside: Counter[int] = Counter()
+
+        def opened(body: int) -> tuple[int, int]:
+            """By how many more loops are open after a link, which else is that with the most links behind it."""
+            more = [
+                (not inside[loop]) - (number + inside[loop] == self.on_bodies[loop]) for loop, number in holds(body)
+            ]
+            return sum(more), -self.sizes[body]
+
+        def holds(body: int) -> Iterable[tuple[int, int]]:
+            return self.has[links[body]].items()
+
+        ahead: list[int] = []
+        new = list(firsts)
+        while ahead or new:
+            for body in new:
+                branches = self._branches(body)
+                exits = tuple((each, body) for each in self.next[body])
+                below = () if branches < 0 else (branches,)
+                ends = (body,), exits, tuple(self.next[body])
+                links[body] = self._part("link", body, below, ends, self.holds[body], on_world)
+            ahead += new
+            order.append(min(ahead, key=opened))
+            ahead.remove(order[-1])
+            inside.update(dict(holds(order[-1])))
+            new = self.next[order[-1]]
+
+        def joined(one: int, two: int, _: int) -> int:
+            body, ends = self.parts[one].body, _joined_ends(self.parts[one], self.parts[two])
+            return self._part("joined", body, (one, two), ends, (), on_world)
+
+        weights = [self.sizes[body] - sum(self.sizes[each] for each in self.next[body]) for body in order]
+        inner = _halved(weights, lambda k: links[order[k]], joined)
+        return self._part("hung", order[0], (inner,), ((), (), tuple(firsts)))
 
     def _branches(self, body: int) -> int:
-        """The branches on a link besides its own path; -1 for none."""
-        branches = [child for child in self.children[body] if child != self.heavy[body]]
-        if not branches:
-            return -1 if body else self._part("gathered", 0, (), False)
+        """The braids that are hung on a link; -1 for none."""
+        braids = self.braids[body]
+        if not braids:
+            return -1 if body else self._part("gathered", 0, ())
         return _halved(
-            [self.sizes[child] for child in branches],
-            lambda k: self.whole[branches[k]],
-            lambda one, two, _: self._part("gathered", body, (one, two), False),
+            [sum(self.sizes[child] for child in firsts) for firsts in braids],
+            lambda k: self.whole[min(braids[k])],
+            lambda one, two, _: self._part("gathered", body, (one, two)),
         )
 
     def _part(
@@ -142,12 +209,11 @@ class _Assembling:
         kind: str,
         body: int,
         parts: tuple[int, ...],
-        behind: bool,
-        on: int = 0,
+        ends: Ends = ((), (), ()),
         holds: Sequence[int] = (),
         on_world: bool = False,
     ) -> int:
-        """A new part; ``on_world`` for a link or a stretch of a path from the world."""
+        """A new part; ``on_world`` for a link or a stretch of a braid from the world."""
         has = Counter(self.loops[hold] for hold in holds)
         for part in parts:
             has.update(self.has[part])
@@ -157,11 +223,39 @@ class _Assembling:
             if number == self.on_bodies[loop] and (on_world or loop not in self.grounded)
         )
         index = len(self.parts)
-        self.parts.append(Part(index, kind, body, parts, behind, on, tuple(holds), tuple(has), closed))
+        self.parts.append(Part(index, kind, body, parts, *ends, tuple(holds), tuple(has), closed))
         height = 1 + max((self.heights[part] for part in parts), default=-1)
         self.heights.append(-1 if self.parts[-1].bare else height)
         self.has.append({loop: number for loop, number in has.items() if loop not in closed})
         return index
+
+
+Ends = tuple[tuple[int, ...], tuple[tuple[int, int], ...], tuple[int, ...]]
+"""Entries, exits and joints of a part."""
+
+
+def _joined_ends(one: Part, two: Part) -> Ends:
+    before = dict(one.exits)
+    joints = tuple(link for link in two.entries if link in before)
+    entries = tuple(link for link in two.entries if link not in before)
+    exits = tuple((link, entry) for link, entry in one.exits if link not in joints)
+    behind = tuple((link, before.get(entry, entry)) for link, entry in two.exits)
+    return (*one.entries, *entries), (*exits, *behind), joints
+
+
+def _braids(branches: Sequence[int], loops: Iterable[set[int]]) -> list[list[int]]:
+    """Which branches on a link are assembled together: two sets of them are one if more loops are open between them
+    than their paths have ends. A loop is the set of branches with its holds, and 0 for all that is not a branch.
+    """
+    braids, ends = {branch: [branch] for branch in (0, *branches)}, list(loops)
+    while True:
+        between = Counter(pair for loop in ends for pair in combinations(sorted(loop), 2))
+        many = [(n, pair) for pair, n in between.items() if n > 2 * sum(len(braids[each]) for each in pair)]
+        if not many:
+            return [braid for braid in braids.values() if braid != [0]]
+        _, (one, two) = max(many)
+        braids[one] += braids.pop(two)
+        ends = [loop - {two} | ({one} if two in loop else set()) for loop in ends]
 
 
 def _ends(holds: Sequence[tuple[int, int]]) -> tuple[Counter[int], set[int]]:

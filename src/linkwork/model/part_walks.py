@@ -16,12 +16,26 @@ class Hold(NamedTuple):
     frame: Any
 
 
+class Exit(NamedTuple):
+    """An open joint behind a part, by its number, and that of the open joint before it."""
+
+    joint: int
+    entry: int
+
+
+class Joint(NamedTuple):
+    """A joint by its number, and the link whose joint it is."""
+
+    number: int
+    body: Any
+
+
 class PartNode:
     """A part, with the parts it is made of."""
 
     __slots__ = (
-        *("bare", "behind", "body", "closed", "holds", "index", "loops", "made"),
-        *("on", "open", "parts", "path", "whole"),
+        *("bare", "body", "closed", "entries", "exits", "holds", "index", "joints", "loops"),
+        *("made", "open", "parts", "path", "whole"),
     )
 
     index: int
@@ -29,8 +43,9 @@ class PartNode:
     path: bool
     bare: bool
     body: Any
-    on: Any
-    behind: bool
+    entries: tuple[int, ...]
+    exits: tuple[Exit, ...]
+    joints: tuple[Joint, ...]
     whole: bool
     parts: tuple[PartNode, ...]
     holds: tuple[Hold, ...]
@@ -64,14 +79,10 @@ class PartWalks:
         nodes: list[PartNode] = []
         for part in assembly.parts:
             node = PartNode()
-            node.index, node.made, node.behind, node.whole = (
-                part.index,
-                part.kind,
-                part.behind,
-                part is assembly.parts[-1],
-            )
-            node.path, node.bare = part.kind in ("link", "joined"), part.bare
-            node.body, node.on = self._nodes[part.body], self._nodes[part.on] if part.on else None
+            node.index, node.made, node.whole = part.index, part.kind, part is assembly.parts[-1]
+            node.path, node.bare, node.body = part.kind in ("link", "joined"), part.bare, self._nodes[part.body]
+            node.entries, node.exits = part.entries, tuple(Exit(*each) for each in part.exits)
+            node.joints = tuple(Joint(each, self._nodes[each]) for each in part.joints)
             node.parts = tuple(nodes[k] for k in part.parts)
             node.holds = tuple(Hold(self._holds[hold][0], self._frames[hold]) for hold in part.holds)
             node.loops, node.open, node.closed = part.loops, part.open, part.closed

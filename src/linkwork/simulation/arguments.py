@@ -1,7 +1,7 @@
-"""Checks of the arguments of ``lw.simulate`` and ``lw.rollout``.
+"""Checks of numbers, states and results of motions, which ``step_arguments``, ``lw.simulate`` and ``lw.rollout`` share,
+so that they report the same mistake in the same words.
 
-Both functions share these, so that they report the same mistake in the same words. Single numbers are checked by
-``linkwork.arguments``, states by ``dynamics.arguments``.
+Single numbers are checked by ``linkwork.arguments``, states by ``dynamics.arguments``.
 """
 
 from __future__ import annotations

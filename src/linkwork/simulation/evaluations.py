@@ -11,8 +11,8 @@ import numpy as np
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import LinkworkError
-from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.steps import points_of, state_of
+from linkwork.simulation.jobs import Job
+from linkwork.simulation.step_plans import points_of, state_of
 from linkwork.simulation.torques import Hold, Told
 from linkwork.simulation.watching import ViewerLoads
 
@@ -39,19 +39,26 @@ class Evaluations:
     def __init__(self, functions: Functions, job: Job, state: Sequence[Array], dt: float) -> None:
         told = {name: job.parts[name][0, 0].reshape(shape) for name, shape in job.step.told_shapes.items()}
         self._tau, self._forces = (told.get(name, np.zeros((1, 0))) for name in ("told_torque", "told_load"))
-        self.functions, self.job, self.state, self.dt = functions, job, state, dt
-        self.tau, self._source = self._tau[0], Hold(functions.torque, functions.hold)
+        self.job, self.state, self.dt, self.tau = job, state, dt, self._tau[0]
+        self._load, self._ask = functions.load, None if functions.torque is None else functions.torque.ask
+        self._hold = Hold(functions.torque, functions.hold) if functions.hold else None
         self._several = job.step.several and (
             functions.load is not None or (functions.torque is not None and not functions.hold)
         )
 
-    def first(self, k: int, q: Array, v: Array) -> Array | None:
-        """Call the functions for the first evaluation of step k; returns the driving forces. Arrays are read-only."""
-        return self._say(0, k, k * self.dt, q, v)
+    def say(self, n: int, k: int, t: float, q: Array, v: Array) -> Array | None:
+        """Call the functions for evaluation n of step k; returns the driving forces. Arrays are read-only."""
+        if self._load is not None:
+            self._forces[n:] = self._load(t, q, v)
+        if self._ask is None:
+            return None
+        tau = self._ask(t, q, v) if self._hold is None else self._hold(k, t, q, v)
+        self._tau[n:] = tau  # in later evaluations, too, until that is known
+        return tau
 
     def others(self, k: int) -> bool:
-        """Call them for the other evaluations, each in the state that follows from what was said before; returns
-        whether that was possible.
+        """Call them for the evaluations after the first, each in the state that follows from what was said before;
+        returns whether that was possible.
         """
         if not self._several or k == self.job.steps:
             return True
@@ -60,20 +67,10 @@ class Evaluations:
         for n, part in enumerate((0.5, 0.5, 1.0), 1):
             try:
                 states = self._points.quick(None, *values) or self._points.attempt(values)[0]
-                self._say(n, k, k * self.dt + part * self.dt, *map(read_only, states[2 * n - 2 : 2 * n]))
+                self.say(n, k, k * self.dt + part * self.dt, *map(read_only, states[2 * n - 2 : 2 * n]))
             except LinkworkError:  # Python says it again, in a state that is recorded
                 return False
         return True
-
-    def _say(self, n: int, k: int, t: float, q: Array, v: Array) -> Array | None:
-        torque, hold, load, _ = self.functions
-        if load is not None:
-            self._forces[n:] = load(t, q, v)
-        if torque is None:
-            return None
-        said = self._source(k, t, q, v) if hold else torque.ask(t, q, v)
-        self._tau[n:] = said  # in later evaluations, too, until that is known
-        return said
 
     @cached_property
     def _points(self) -> CompiledFunction:

@@ -89,13 +89,13 @@ def _compiled(name: str, function: Any, wanted: Mapping[str, Shape]) -> Compiled
 
 
 def parameters_of(
-    law: CompiledFunction | None, key_of: str, name: str, given: Any, state: int
+    law: CompiledFunction | None, key_of: str, name: str, parameters: Any, state: int
 ) -> dict[str, tuple[str, Array, Shape]]:
     """For each parameter of a law after the first ``state`` arguments: its name for messages, an array (..., T or 1,
     numbers) and its shape in one step, under numbered keys. Whether they are finite is checked later.
     """
     own = [] if law is None else list(law.shapes.items())[state:]
-    values = _listed(law, name, given, [key for key, _ in own])
+    values = _listed(law, name, parameters, [key for key, _ in own])
     found = {}
     for k, ((key, shape), value) in enumerate(zip(own, values, strict=True)):
         called = f"{name}[{key!r}]"
@@ -105,38 +105,38 @@ def parameters_of(
     return found
 
 
-def _listed(law: CompiledFunction | None, name: str, given: Any, own: list[str]) -> list[Any]:
+def _listed(law: CompiledFunction | None, name: str, parameters: Any, own: list[str]) -> list[Any]:
     """The parameters in the law's order."""
     if law is None:
-        if given is not None:
+        if parameters is not None:
             raise ArgumentError(f"{name} needs what takes them; there is none")
         return []
     listed = ", ".join(own)
-    if given is None:
-        given = ()
-    if isinstance(given, Mapping):
-        return _by_name(law, name, given, own)
-    if isinstance(given, np.ndarray) and len(own) == 1:
-        return [given]
-    if not isinstance(given, tuple | list) or len(given) != len(own):
-        count = f"{len(given)}" if isinstance(given, tuple | list) else shown(given)
+    if parameters is None:
+        parameters = ()
+    if isinstance(parameters, Mapping):
+        return _by_name(law, name, parameters, own)
+    if isinstance(parameters, np.ndarray) and len(own) == 1:
+        return [parameters]
+    if not isinstance(parameters, tuple | list) or len(parameters) != len(own):
+        count = f"{len(parameters)}" if isinstance(parameters, tuple | list) else shown(parameters)
         raise ArgumentError(
             f"{name} must be a tuple with the {len(own)} parameter(s) of {law.name} ({listed or 'none'}), or a dict by "
             f"their names, not {count}"
         )
-    return list(given)
+    return list(parameters)
 
 
-def _by_name(law: CompiledFunction, name: str, given: Mapping[str, Any], own: list[str]) -> list[Any]:
+def _by_name(law: CompiledFunction, name: str, parameters: Mapping[str, Any], own: list[str]) -> list[Any]:
     """The same from a dict."""
     listed = ", ".join(own)
-    for key in given:
+    for key in parameters:
         if key not in own:
             raise ArgumentError(f"{name}: {law.name} has no parameter {key!r}; it has {listed or 'none'}")
     for key in own:
-        if key not in given:
+        if key not in parameters:
             raise ArgumentError(f"{name}: {key!r} of {law.name} is missing; it takes {listed}")
-    return [given[key] for key in own]
+    return [parameters[key] for key in own]
 
 
 def check_constant(parameters: Mapping[str, tuple[str, Array, Shape]]) -> None:

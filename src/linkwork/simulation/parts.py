@@ -28,31 +28,31 @@ DRIVES = ("tau", "q_target", "kp", "v_target", "kd")
 """Arguments that drive."""
 
 
-def constant_parts(model: Model, given: Mapping[str, Any], friction: Any, drives: bool) -> dict[str, Array]:
-    """Those of ``STEP_PARTS`` that are no driving forces or wrenches and have an effect, each (..., 1, numbers), of the
-    arguments of a public function, ``given`` by name; ``friction`` is what is neither a property of joints nor a row of
+def constant_parts(model: Model, arguments: Mapping[str, Any], friction: Any, drives: bool) -> dict[str, Array]:
+    """Those of ``STEP_PARTS`` that are no driving forces or wrenches and have an effect, each (..., 1, numbers), of
+    the ``arguments`` of a public function by name; ``friction`` is what is neither a property of joints nor a row of
     the contact problem, and ``drives`` says whether there are driving forces.
     """
-    parts, damping, rubs = dict[str, Array](), damping_of(model, given["damping"]), friction_of(model, friction)
+    parts, damping, rubs = dict[str, Array](), damping_of(model, arguments["damping"]), friction_of(model, friction)
     for name, array in (("damping", damping), ("friction", check_finite(model, "friction", "velocity", rubs))):
         if once(array).any():
             parts[name] = _at_all_times(array)
-    if switch("springs", given["springs"]) and model.stiffness.any():
+    if switch("springs", arguments["springs"]) and model.stiffness.any():
         parts["stiffness"], parts["springref"] = _at_all_times(model.stiffness), _at_all_times(model.springref)
-    most = effort_limits_of(model, given["effort_limits"])
+    most = effort_limits_of(model, arguments["effort_limits"])
     if drives and np.isfinite(once(most)).any():
         finite = np.minimum(once(most), np.finfo(np.float64).max)  # machine code requires finite numbers
         parts["effort"] = _at_all_times(np.broadcast_to(finite, most.shape))
     return parts
 
 
-def driving_parts(model: Model, given: Mapping[str, Any]) -> dict[str, Array]:
+def driving_parts(model: Model, arguments: Mapping[str, Any]) -> dict[str, Array]:
     """The other parts, of those arguments that are there: driving forces, targets and gains, and external wrenches,
     each (..., T or 1, numbers).
 
     Machine code checks whether arrays over time are finite; ``check_over_time`` then finds where they are not.
     """
-    parts, values = dict[str, Array](), {name: given[name] for name in DRIVES if given[name] is not None}
+    parts, values = dict[str, Array](), {name: arguments[name] for name in DRIVES if arguments[name] is not None}
     for target, gain in (("q_target", "kp"), ("v_target", "kd")):
         if target in values and gain not in values:
             raise ArgumentError(f"{target} needs {gain}, the gain that pulls to it")
@@ -64,15 +64,15 @@ def driving_parts(model: Model, given: Mapping[str, Any]) -> dict[str, Array]:
         else:
             array = as_array(model, name, STEP_PARTS[name], value)
             parts[name] = array if array.ndim > 1 else array[None]
-    if given["f_ext"] is not None and not callable(given["f_ext"]):
-        array = as_array(model, "f_ext", "wrenches", given["f_ext"])
+    if arguments["f_ext"] is not None and not callable(arguments["f_ext"]):
+        array = as_array(model, "f_ext", "wrenches", arguments["f_ext"])
         array = array if array.ndim > 2 else array[None]
         parts["f_ext"] = array.reshape((*array.shape[:-2], 6 * len(model.bodies)))
     return parts
 
 
 def step_count(steps: Any, batch: tuple[int, ...], over_time: dict[str, Array]) -> int:
-    """The number of steps: the one given, or the number of rows over time."""
+    """The number of steps: the one that is passed, or the number of rows over time."""
     if steps is None:
         for name, array in over_time.items():
             if array.ndim == 2 and batch and len(array) == batch[-1] > 1:
@@ -101,8 +101,8 @@ def of_one_motion(model: Model, parts: Mapping[str, Array], steps: int) -> dict[
         one = "nbodies, 6" if name == "f_ext" else f"{array.shape[-1]}"
         if array.ndim > 2 or (name not in OVER_TIME and len(array) > 1):
             more = f", the same at all times, or ({steps}, {one}), a row for each step" if name in OVER_TIME else ""
-            given = array.shape if name in OVER_TIME else (*array.shape[:-2], array.shape[-1])
-            raise ArgumentError(f"{name} must have shape ({one},){more}, but has shape {given}")
+            shape = array.shape if name in OVER_TIME else (*array.shape[:-2], array.shape[-1])
+            raise ArgumentError(f"{name} must have shape ({one},){more}, but has shape {shape}")
         if len(array) not in (1, steps, steps + 1):
             raise wrong_rows(name, len(array), steps)
     check_over_time(model, dict(parts))

@@ -1,16 +1,16 @@
 """The loop of one motion over its steps: in machine code, with Python functions between the steps, or in Python.
 
-``Step.observed`` is what all of them repeat. Code does it once for each step where Python functions say driving forces
-or external wrenches, if these act for the whole step, and many times by itself where there are none. What code cannot
-do is done in Python: functions that are called in each evaluation of an integrator, the adaptive integrator, other
-methods, texts that are too long, and the step that has no finite result, which so raises the error that says why.
+``Step.observed`` is what all of them repeat. Code does it many times by itself, or once for each step where Python
+functions say driving forces or external wrenches (``evaluations``). What code cannot do is done in Python: the adaptive
+integrator, methods of studies, texts that are too long, and the step that has no finite result, which so raises the
+error that says why.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from math import prod
 
 import numpy as np
@@ -27,13 +27,14 @@ from linkwork.progress import Bar
 from linkwork.simulation.arguments import allocated
 from linkwork.simulation.evaluations import Evaluations, Functions, read_only
 from linkwork.simulation.integrators import Adaptive, integrator_of
-from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.steps import observations_of
+from linkwork.simulation.jobs import Job
+from linkwork.simulation.plant import Plant
+from linkwork.simulation.step_plans import observations_of
 from linkwork.simulation.torques import Hold
 from linkwork.simulation.trajectory import Trajectory
 
 event_record = LateFunction("linkwork.simulation.event_record:event_record")
-reason_of = LateFunction("linkwork.simulation.rollouts.divergence:reason_of")
+reason_of = LateFunction("linkwork.simulation.divergence:reason_of")
 
 Arrays = Sequence[Array]
 _SPAN = 0.05
@@ -63,9 +64,6 @@ class Run:
         self.job = replace(job, step=step, parts=job.parts | said, shapes=job.shapes | step.told_shapes)
         self.functions, self.bar, self.kept = functions, bar, kept
         self.dt, self.integrator = float(job.parts["dt"][0, 0, 0]), adaptive or integrator_of(step)
-        law = None if step.law is None else partial(step.driving(job.values), 0)
-        self.source = Hold(law or functions.torque, functions.hold)
-        self.plant = step.plant(self.dt, {}, source=self.source, load=functions.load or step.load)
         rows = records(job.steps, job.every)
         shapes = [(rows, *size) for size in ((model.nq,), (model.nv,), *observations_of(job.step))]
         self.arrays = allocated(f"{rows:,} states of {model.name!r}", shapes, job.every)
@@ -73,6 +71,19 @@ class Run:
         if job.step.events is not None:
             self.into[2:2] = job.buffers()[2:-1]
         self.k, self.v, self.count, self.interrupted = 0, job.v[0], 0, False
+
+    @cached_property
+    def source(self) -> Hold:
+        """Of driving forces, for steps in Python."""
+        step = self.job.step
+        law = None if step.law is None else partial(step.driving(self.job.values), 0)
+        return Hold(law or self.functions.torque, self.functions.hold)
+
+    @cached_property
+    def plant(self) -> Plant:
+        """For steps in Python."""
+        step = self.job.step
+        return step.plant(self.dt, {}, source=self.source, load=self.functions.load or step.load)
 
     @property
     def t(self) -> float:
@@ -154,26 +165,28 @@ class Run:
             array.setflags(write=False)
         step = step_by_step(plan, state, job.inputs, self.into, every, job.steps)
         evaluations = Evaluations(self.functions, self.job, state, self.dt)
+        say, others, dt, bar = evaluations.say, evaluations.others, self.dt, self.bar
         if self.functions.torque is not None:
             self.plant.tau = evaluations.tau
         for k in range(job.steps + 1):
             q, v = (seen[0][k], seen[1][k]) if every == 1 else map(read_only, (state[0][0], state[1][0]))
             self.k, self.v = k, v
-            said = evaluations.first(k, q, v)
+            said = say(0, k, k * dt, q, v)
             before = [array.copy() for array in state] if job.step.events is not None else []
-            if not evaluations.others(k) or (step(k) and not self._ends(k)):
+            if not others(k) or (step(k) and not self._ends(k)):
                 self._check(before)
                 return self._in_python(q, v, said)
             self.count = k // every + 1
             if watched is not None:
                 watched.see(self.t, q, v, *(array[k] for array in self.arrays[2:]))
-            self._tick()
+            if bar is not None:
+                self._tick(bar)
         self.count = len(self.arrays[0])
 
-    def _tick(self) -> None:
+    def _tick(self, bar: Bar) -> None:
         """Move the progress bar from time to time."""
-        if self.bar is not None and self.k % _AT_ONCE == 0:
-            self.bar(self.k)
+        if self.k % _AT_ONCE == 0:
+            bar(self.k)
 
     def _in_python(self, q: Array, v: Array, said: Array | None = None) -> None:
         """From a state on in Python, where ``said`` are the driving forces of the function, if it has been called."""
@@ -182,7 +195,8 @@ class Run:
             self.source.keep(self.k, said)
         for k in range(self.k, job.steps + 1):
             self.k, self.v, plant.count = k, v, k
-            self._tick()
+            if self.bar is not None:
+                self._tick(self.bar)
             plant.use({name: self._part(name, k) for name in names})
             answer = plant.answer(self.t, q, v, plant.source(k, self.t, q, v) if said is None else said)
             said = None

@@ -30,9 +30,9 @@ from linkwork.simulation.arguments import (
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.evaluations import Functions
 from linkwork.simulation.integrators import Adaptive, check_integrator
+from linkwork.simulation.jobs import job_of
 from linkwork.simulation.laws import Parameters, as_law, check_constant, parameters_of
 from linkwork.simulation.parts import of_one_motion
-from linkwork.simulation.rollouts.jobs import job_of
 from linkwork.simulation.run import Run
 from linkwork.simulation.start import check_start
 from linkwork.simulation.step import Step
@@ -90,8 +90,7 @@ def simulate(
 
     It is a ``lw.rollout`` of one trajectory, with the same numbers to the last bit, that also records accelerations and
     forces. It runs in machine code: many steps per call, or one step per call if Python functions compute torques or
-    external wrenches. The adaptive integrator, Runge-Kutta around Python functions that are not held, and methods for
-    study are stepped in Python.
+    external wrenches. Only the adaptive integrator is stepped in Python, and what is too long for machine code.
 
     Args:
         model: the mechanism.
@@ -173,10 +172,10 @@ def simulate(
         >>> bool(abs(held.q - 1.0).max() < 1e-12)
         True
     """
-    given = locals()  # all arguments by name
+    arguments = locals()  # all by name
     check_model(model)
     check_not_traced("lw.simulate", q, v, tau)
-    run = _run_of(model, given)
+    run = _run_of(model, arguments)
     with _ending(run), stepping():
         run.go()
     path = run.trajectory()
@@ -184,37 +183,37 @@ def simulate(
     return path
 
 
-def _run_of(model: Model, given: dict[str, Any]) -> Run:
-    """The loop of a simulation whose arguments are ``given`` by name."""
-    given["tau"], torque = _driving(given["tau"], given["torque"])
-    q, v = one_state(model, "q", "configuration", given["q"]), one_state(model, "v", "velocity", given["v"])
-    dt, steps = time_steps(given["duration"], given["dt"])
-    every, hold = min(integer("record", given["record"], 1), steps), given["hold"]
+def _run_of(model: Model, arguments: dict[str, Any]) -> Run:
+    """The loop of a simulation, from all its ``arguments`` by name."""
+    arguments["tau"], torque = _driving(arguments["tau"], arguments["torque"])
+    q, v = one_state(model, "q", "configuration", arguments["q"]), one_state(model, "v", "velocity", arguments["v"])
+    dt, steps = time_steps(arguments["duration"], arguments["dt"])
+    every, hold = min(integer("record", arguments["record"], 1), steps), arguments["hold"]
     hold = 0 if hold is None else integer("hold", hold, 1)
-    adaptive = _adaptive(model, given)
-    wanted, load = switch("contact_forces", given["contact_forces"]), _load_of(model, given["f_ext"])
-    viewer = None if given["viewer"] is None else as_viewer(given["viewer"])
+    adaptive = _adaptive(model, arguments)
+    wanted, load = switch("contact_forces", arguments["contact_forces"]), _load_of(model, arguments["f_ext"])
+    viewer = None if arguments["viewer"] is None else as_viewer(arguments["viewer"])
     law, in_code = _compiled(torque), _compiled(load) if viewer is None else None
-    options = {**given, "torque": law}
-    arguments = step_arguments(model, dt, options, torque is not None, in_code, wanted or viewer is not None)
-    arguments = _of_one_motion(arguments, hold, steps)
-    step, parts, inputs = arguments
+    options = {**arguments, "torque": law}
+    of_steps = step_arguments(model, dt, options, torque is not None, in_code, wanted or viewer is not None)
+    of_steps = _of_one_motion(of_steps, hold, steps)
+    step, parts, inputs = of_steps
     check_start(step, q[None])
     watched = None if viewer is None else ViewerLoads(viewer, load or _table(parts.pop("f_ext", None), dt))
     function = None if torque is None or law is not None else torque_of(model, torque)
     told = watched or (load if in_code is None else None)
     functions = Functions(function, hold, None if told is None else load_of(model, told), watched)
     _check_events(step, inputs, steps * dt, functions)
-    job = job_of(arguments, q[None], v[None], dt, steps, 1 if watched else every, observed=True)
+    job = job_of(of_steps, q[None], v[None], dt, steps, 1 if watched else every, observed=True)
     kept = every if watched else 1, step.contacts is None or wanted
-    return Run(job, functions, adaptive, _bar(model, steps, given["progress"]), kept)
+    return Run(job, functions, adaptive, _bar(model, steps, arguments["progress"]), kept)
 
 
-def _adaptive(model: Model, given: Mapping[str, Any]) -> Adaptive | None:
+def _adaptive(model: Model, arguments: Mapping[str, Any]) -> Adaptive | None:
     """The adaptive integrator, if it is the one that is chosen; None for that of the step."""
-    check_integrator(given["integrator"], given["solver"])
-    tolerances = [positive(name, given[name]) for name in ("rtol", "atol")]
-    return Adaptive(model, given["solver"], *tolerances) if given["integrator"] == "adaptive" else None
+    check_integrator(arguments["integrator"], arguments["solver"])
+    tolerances = [positive(name, arguments[name]) for name in ("rtol", "atol")]
+    return Adaptive(model, arguments["solver"], *tolerances) if arguments["integrator"] == "adaptive" else None
 
 
 def _compiled(function: Any) -> CompiledFunction | None:
@@ -222,9 +221,9 @@ def _compiled(function: Any) -> CompiledFunction | None:
     return function if isinstance(function, CompiledFunction) else None
 
 
-def _of_one_motion(arguments: StepArguments, hold: int, steps: int) -> StepArguments:
+def _of_one_motion(of_steps: StepArguments, hold: int, steps: int) -> StepArguments:
     """Those of one motion, whose law is evaluated every ``hold`` steps: for each step the same parameters."""
-    step, parts, inputs = arguments
+    step, parts, inputs = of_steps
     if step.law is not None and hold:
         step = replace(step, hold=hold)
     check_constant(inputs)
@@ -262,7 +261,7 @@ def _driving(tau: ArrayLike | None, torque: Torque) -> tuple[ArrayLike | None, T
     if isinstance(torque, list | tuple | np.ndarray):
         if tau is not None:
             raise ArgumentError("torque must be a function of (t, q, v) or a controller; numbers go into tau")
-        old_name("torque with numbers", "tau", 4)
+        old_name("torque with numbers", "tau")
         return torque, None
     if tau is not None and (callable(tau) or isinstance(tau, Controller)):
         raise ArgumentError(f"tau must be numbers, not {shown(tau)}; what says them goes into torque")

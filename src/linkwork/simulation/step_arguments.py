@@ -63,22 +63,27 @@ class StepArguments(NamedTuple):
 
 
 def step_arguments(
-    model: Model, dt: float, given: Mapping[str, Any], driven: bool = False, load: Any = None, wrenches: bool = False
+    model: Model,
+    dt: float,
+    arguments: Mapping[str, Any],
+    driven: bool = False,
+    load: Any = None,
+    wrenches: bool = False,
 ) -> StepArguments:
-    """Those of a public function, whose arguments are ``given`` by name; the rest as in ``options_of``."""
-    step, constant = options_of(model, dt, given, driven, load, wrenches)
-    step, of_events = _with_events(step, given.get("events"))
-    present = {name: given[name] for name in VARIED if given.get(name) is not None}
+    """Those of a public function, from all its ``arguments`` by name; the rest as in ``options_of``."""
+    step, constant = options_of(model, dt, arguments, driven, load, wrenches)
+    step, of_events = _with_events(step, arguments.get("events"))
+    present = {name: arguments[name] for name in VARIED if arguments.get(name) is not None}
     varied = as_parameters(model, present) if present else {}
     if varied:
         step = replace(step, varied=tuple(varied))
     inputs = {
         **varied,
-        **parameters_of(step.law, "law", "parameters", given["parameters"], 3),
-        **parameters_of(step.cost, "cost", "cost_parameters", given.get("cost_parameters"), 4),
+        **parameters_of(step.law, "law", "parameters", arguments["parameters"], 3),
+        **parameters_of(step.cost, "cost", "cost_parameters", arguments.get("cost_parameters"), 4),
         **of_events,
     }
-    return StepArguments(step, constant | driving_parts(model, given), inputs)
+    return StepArguments(step, constant | driving_parts(model, arguments), inputs)
 
 
 class Options(NamedTuple):
@@ -91,27 +96,32 @@ class Options(NamedTuple):
 
 
 def options_of(
-    model: Model, dt: float, given: Mapping[str, Any], driven: bool = False, load: Any = None, wrenches: bool = False
+    model: Model,
+    dt: float,
+    arguments: Mapping[str, Any],
+    driven: bool = False,
+    load: Any = None,
+    wrenches: bool = False,
 ) -> Options:
-    """The options of a public function, whose arguments are ``given`` by name; those of an earlier call, if they are
+    """The options of a public function, from all its ``arguments`` by name; those of an earlier call, if they are
     the same. ``driven`` says whether a Python function drives, ``load`` is a compiled one for external wrenches, and
     ``wrenches`` says whether those of contacts are observed.
     """
-    drives = driven or not given["torque"] is given["tau"] is given["kp"] is given["kd"] is None
-    if drives and given["effort_limits"] is True:
+    drives = driven or not arguments["torque"] is arguments["tau"] is arguments["kp"] is arguments["kd"] is None
+    if drives and arguments["effort_limits"] is True:
         warn_of_no_effort(model)
-    objects, own = [load, *(given.get(name) for name in _OBJECTS)], (dt, drives, wrenches)
+    objects, own = [load, *(arguments.get(name) for name in _OBJECTS)], (dt, drives, wrenches)
     try:
-        key = (own, *map(_identity, objects), *(_number(given.get(name)) for name in _SIMPLE))
+        key = (own, *map(_identity, objects), *(_number(arguments.get(name)) for name in _SIMPLE))
     except _NoIdentityError:
-        return _options(model, dt, given, drives, load, wrenches)
-    known: dict[Any, tuple[Options, list[Any]]] = model._memo.derived.setdefault(options_of, {})
-    if key not in known:
-        if len(known) >= _MOST_KEPT:
-            known.clear()
+        return _options(model, dt, arguments, drives, load, wrenches)
+    options: dict[Any, tuple[Options, list[Any]]] = model._memo.derived.setdefault(options_of, {})
+    if key not in options:
+        if len(options) >= _MOST_KEPT:
+            options.clear()
         # the identities of objects are part of the key, so they must live
-        known[key] = _options(model, dt, given, drives, load, wrenches), objects
-    return known[key][0]
+        options[key] = _options(model, dt, arguments, drives, load, wrenches), objects
+    return options[key][0]
 
 
 _MOST_KEPT = 100
@@ -142,41 +152,46 @@ def _identity(value: Any) -> Any:
 
 
 def _options(
-    model: Model, dt: float, given: Mapping[str, Any], drives: bool, load: Any, wrenches: bool
+    model: Model, dt: float, arguments: Mapping[str, Any], drives: bool, load: Any, wrenches: bool
 ) -> Options:  # fmt: skip
     """The same, not kept."""
-    step, friction = _step(model, dt, given, load, wrenches)
-    return Options(step, constant_parts(model, given, friction, drives))
+    step, friction = _step(model, dt, arguments, load, wrenches)
+    return Options(step, constant_parts(model, arguments, friction, drives))
 
 
 def _step(
-    model: Model, dt: float, given: Mapping[str, Any], load: Any, wrenches: bool
+    model: Model, dt: float, arguments: Mapping[str, Any], load: Any, wrenches: bool
 ) -> tuple[Step, bool | ArrayLike]:  # fmt: skip
     """The step, and the friction (..., nv) that is a part of it, rather than a property of the joints or a row of the
     contact problem.
     """
-    friction, contacts, torque, cost = given["friction"], given["contacts"], given["torque"], given.get("cost")
-    choice("friction_law", given["friction_law"], FRICTION_LAWS)
-    stopped, smoothed = switch("joint_limits", given["joint_limits"]), given["friction_law"] == "smoothed"
+    friction, contacts, torque, cost = (
+        arguments["friction"],
+        arguments["contacts"],
+        arguments["torque"],
+        arguments.get("cost"),
+    )
+    choice("friction_law", arguments["friction_law"], FRICTION_LAWS)
+    stopped, smoothed = switch("joint_limits", arguments["joint_limits"]), arguments["friction_law"] == "smoothed"
     rough = contacts is not None and switch("friction", friction, " beside contacts, where it is the model's")
     stuck = np.zeros(model.nv)
     if contacts is None:
-        stuck = _stiction(model, friction, smoothed, given["integrator"])
-    constraints, time_constant = given["constraints"], given["stabilisation"]
+        stuck = _stiction(model, friction, smoothed, arguments["integrator"])
+    constraints, time_constant = arguments["constraints"], arguments["stabilisation"]
     step = Step(
         model,
-        given["integrator"],
+        arguments["integrator"],
         law=None if torque is None else as_law(model, "torque", torque, (model.nv,)),
         load=load,
         cost=None if cost is None else as_law(model, "cost", cost, (), ("tau",)),
         constraints=model.constraints if constraints is None else as_constraints(constraints),
         stabilisation=10.0 * dt if time_constant is None else positive("stabilisation", time_constant),
-        proximal=not_negative("proximal", given["proximal"]),
+        proximal=not_negative("proximal", arguments["proximal"]),
         joints=_joints(model, stuck, stopped and contacts is None),
         contacts=None if contacts is None else as_contacts(contacts),
         rough=rough,
         contact_forces=wrenches,
-        method=given.get("method", DEFAULT),
+        method=arguments.get("method", DEFAULT),
     )
     _check_method(step, constraints is None)
     step.touching  # noqa: B018  # raises an error for invalid contacts
@@ -201,12 +216,12 @@ def _with_events(step: Step, events: Any) -> tuple[Step, Data]:
 def _check_method(step: Step, by_default: bool) -> None:
     """An error if the method cannot do what the step does; ``by_default`` the constraints are those of the model."""
     method: Any = step.method
-    known = isinstance(method, str)
-    if step.contacts is not None and (step.integrator == "adaptive" or not (known and method == DEFAULT)):
+    is_name = isinstance(method, str)
+    if step.contacts is not None and (step.integrator == "adaptive" or not (is_name and method == DEFAULT)):
         raise ArgumentError("contacts take the default method, and no adaptive integrator")
     if not step.constraints:
         choice("method", method, FORWARD_METHODS)
-    elif not (known and method in METHODS):
+    elif not (is_name and method in METHODS):
         hint = "; or pass constraints=(), to leave out those of the model" if by_default else ""
         raise ArgumentError(
             f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out{hint}"

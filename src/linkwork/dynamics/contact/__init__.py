@@ -3,7 +3,7 @@
 In: a model, its contacts (``model.contacts``), a state. Out: accelerations and contact forces.
 
     public                  the user's functions
-    law                     the compiled functions of a model with contacts, kept with it
+    law                     a model with contacts: the text that it takes, and compiled functions, kept with it
     text                    their text, with rows over the accelerations of joints or the motions of frames:
     by_joints, by_bodies
     masses                  effective inverse masses in the reference configuration

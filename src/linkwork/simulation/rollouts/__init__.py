@@ -5,12 +5,9 @@ recorded states.
 
     rollout          ``lw.rollout``
     request          its arguments, checked and made into a job
-    jobs             all data that a worker needs: the time loop over them
     executors        a job spread over workers
-    steps            the plans of a step
     host_loop        the time loop in Python: for a policy
     result           the states, with their gradients
-    divergence       which trajectory became non-finite, where and why
     gradients        of a loss, by the adjoint method
     linearise        one step, linearised: its arguments, and
     recall           code that an earlier call has left

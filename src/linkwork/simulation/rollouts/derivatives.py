@@ -23,7 +23,7 @@ from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans.costs import within
 from linkwork.errors import ArgumentError, LinkworkError, TracingError
-from linkwork.simulation.rollouts.jobs import Job
+from linkwork.simulation.jobs import Job
 from linkwork.simulation.rollouts.kernel_chain import chain_of, is_a_chain
 from linkwork.simulation.rollouts.recall import NOTHING, Code
 from linkwork.simulation.rollouts.tangent_steps import along, by_tangents

@@ -15,7 +15,7 @@ from linkwork.dynamics.arguments import Array
 from linkwork.engine.run.threads import get_threads
 from linkwork.errors import ArgumentError, LinkworkWarning, excuse, shown
 from linkwork.progress import Bar
-from linkwork.simulation.rollouts.jobs import Job, compute
+from linkwork.simulation.jobs import Job, compute
 
 MOST_JOBS, FEWEST = 64, 64
 """The largest number of jobs a batch is split into, and the smallest number of trajectories in each, by default."""

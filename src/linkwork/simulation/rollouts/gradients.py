@@ -27,13 +27,13 @@ from linkwork.engine.trace.specialise import specialise
 from linkwork.errors import ArgumentError
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
-from linkwork.simulation.rollouts.steps import state_of
 from linkwork.simulation.step import Step
+from linkwork.simulation.step_plans import state_of
 from linkwork.spatial import absolute, where_less
 
 if TYPE_CHECKING:
     from linkwork.engine.ir.program import Program
-    from linkwork.simulation.rollouts.jobs import Job
+    from linkwork.simulation.jobs import Job
 
 
 @dataclass(frozen=True)

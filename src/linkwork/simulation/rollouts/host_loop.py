@@ -12,8 +12,8 @@ from linkwork.arguments import array
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.rollout import records
 from linkwork.errors import ArgumentError
-from linkwork.simulation.rollouts.divergence import cut_off, explained
-from linkwork.simulation.rollouts.jobs import Job
+from linkwork.simulation.divergence import cut_off, explained
+from linkwork.simulation.jobs import Job
 
 Policy = Callable[[float, Array, Array], Any]
 

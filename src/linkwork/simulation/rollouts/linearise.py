@@ -109,13 +109,13 @@ def linearise(
     return _computed(model, locals(), length, known)  # all arguments by name
 
 
-def _computed(model: Model, given: Mapping[str, Any], dt: float, known: Known | None) -> Linearised:
+def _computed(model: Model, arguments: Mapping[str, Any], dt: float, known: Known | None) -> Linearised:
     """The linearisation for any arguments, whose code serves such calls from now on, if it can."""
-    out, tau = given["out"], given["tau"]
+    out, tau = arguments["out"], arguments["tau"]
     forces = None if tau is None else as_array(model, "tau", "velocity", tau)[..., None, :]
-    request = request_of(model, {**given, "tau": forces}, dt, 1, 1)
+    request = request_of(model, {**arguments, "tau": forces}, dt, 1, 1)
     request.check_finite()
-    into = None if out is None else _into(out, request, given)
+    into = None if out is None else _into(out, request, arguments)
     A, B, code = linearised(request.job, into)
     if known is not None and code is not None:
         remember(known, request.job, code, forces is not None)

@@ -16,7 +16,7 @@ from linkwork.engine.run.entries import Serve
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import without_effort
-from linkwork.simulation.rollouts.jobs import Job
+from linkwork.simulation.jobs import Job
 
 Code = tuple[Serve, Sequence[str], Mapping[str, Array]]
 """The builtin that serves plain arrays, the names of its arguments, and those that are no part of the step."""

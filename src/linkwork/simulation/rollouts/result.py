@@ -12,8 +12,8 @@ from linkwork.arguments import finite_array, is_integer
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import ArgumentError, shown
 from linkwork.late import LateFunction
-from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.steps import answer_plan, observations_of, step_plan
+from linkwork.simulation.jobs import Job
+from linkwork.simulation.step_plans import answer_plan, observations_of, step_plan
 
 if TYPE_CHECKING:
     from linkwork.simulation.event_record import EventRecord

@@ -21,8 +21,8 @@ from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import check_not_traced, warn_of_range, warn_of_speed
+from linkwork.simulation.jobs import Job
 from linkwork.simulation.laws import Parameters
-from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.request import request_of
 from linkwork.simulation.rollouts.result import Rollout
 from linkwork.simulation.start import check_start
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 # what most rollouts do not need
 host_loop = LateFunction("linkwork.simulation.rollouts.host_loop:HostLoop")
-cut_off = LateFunction("linkwork.simulation.rollouts.divergence:cut_off")
+cut_off = LateFunction("linkwork.simulation.divergence:cut_off")
 event_record = LateFunction("linkwork.simulation.event_record:event_record")
-explained = LateFunction("linkwork.simulation.rollouts.divergence:explained")
+explained = LateFunction("linkwork.simulation.divergence:explained")
 spread = LateFunction("linkwork.simulation.rollouts.executors:spread")
 
 
@@ -194,20 +194,20 @@ def rollout(
         >>> int(tried.cost.argmin())
         1
     """
-    given = locals()  # all arguments by name
+    arguments = locals()  # all by name
     check_model(model)
     check_not_traced("lw.rollout", q, v, tau, q_target, v_target)
     choice("diverged", diverged, ("raise", "nan"))
     _check_executor(executor)
     every, length = integer("record", record, 0 if cost is not None else 1), seconds("dt", dt)
     size = None if chunk is None else integer("chunk", chunk, 1)
-    held = integer("hold", hold, 1)
-    _check_policy(policy, held, torque, executor)
-    request = request_of(model, given, length, steps, every, policy is not None)
+    hold = integer("hold", hold, 1)
+    _check_policy(policy, hold, torque, executor)
+    request = request_of(model, arguments, length, steps, every, policy is not None)
     job, batch, keeps = request.job, request.batch, every > 0
     check_start(job.step, job.q, pulled=job.steps > 1)
     into, job = _memory(job, batch, out, keeps)
-    loop = host_loop(job, batch, policy, held) if policy is not None else None
+    loop = host_loop(job, batch, policy, hold) if policy is not None else None
     with stepping():
         status = (loop or job).run(into, get_threads()) if executor is None else spread(job, into, executor, size)
     if status & 1:

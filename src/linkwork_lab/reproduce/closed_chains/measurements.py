@@ -51,6 +51,9 @@ class Settings:
     counted: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
     links: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
     rungs: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
+    ropes: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+    serial: int = 32
+    """Rungs of a rope ladder up to which the serial recursion is counted, whose work is cubic."""
     on_the_ground: tuple[int, ...] = (2, 4, 8, 16, 32, 64, 128, 256)
     long: tuple[int, ...] = (100, 1_000, 10_000)
     contacts: tuple[int, ...] = (0, 64)
@@ -66,6 +69,8 @@ class Settings:
             counted=(1, 2, 3),
             links=(4, 8, 16),
             rungs=(1, 2, 4),
+            ropes=(1, 2, 4),
+            serial=2,
             on_the_ground=(2, 4, 8),
             contacts=(0, 2),
             links_on_the_ground=8,
@@ -78,18 +83,18 @@ def parts(quick: bool, say: Say) -> tuple[Settings, Parts]:
     timed = {"times/ladder": measured(_times, ladder, s.loops, s.rounds, say)} | {
         f"in_parallel/{name}": measured(_in_parallel, TREES[name], s.long, s.rounds, say) for name in ("chain", "comb")
     }
+    depth = {"ladder": (s.rungs, s.rungs[-1]), "rope ladder": (s.ropes, s.serial)}
+    depth["snake"] = s.on_the_ground, s.on_the_ground[-1]
     return s, {
         **(timed if s.timed else {}),
         **{f"operations/{name}": counted(_operations, make, s.counted, say) for name, make in LADDERS.items()},
         **{f"depth/{name}": counted(_depth, make, s.links, say) for name, make in TREES.items()},
         **{
-            f"depth_of_loops/{name}": counted(
-                _depth_of_loops, make, s.on_the_ground if name == "snake" else s.rungs, say
-            )
-            for name, make in LADDERS.items()
+            f"depth_of_loops/{name}": counted(_depth_of_loops, LADDERS[name], *sizes, say)
+            for name, sizes in depth.items()
         },
         "depth_of_loops/long snake": counted(
-            _depth_of_loops, partial(snake, links=s.links_on_the_ground), s.contacts, say
+            _depth_of_loops, partial(snake, links=s.links_on_the_ground), s.contacts, s.contacts[-1], say
         ),
     }
 
@@ -179,15 +184,16 @@ def _depth(make: Callable[[int], Model], sizes: Sequence[int], say: Say) -> dict
     return data
 
 
-def _depth_of_loops(make: Callable[[int], Ladder], loops: Sequence[int], say: Say) -> dict[str, Any]:
-    """Operations on the longest path with loops, and in total."""
+def _depth_of_loops(make: Callable[[int], Ladder], loops: Sequence[int], serial: int, say: Say) -> dict[str, Any]:
+    """Operations on the longest path with loops, and in total; of the serial recursion up to so many loops."""
     data: dict[str, Any] = {"loops": list(loops)}
     data |= {what: {"virtual_work": [], "assembly": []} for what in ("path", "work")}
     for count in loops:
         ladder = make(count)
         say(f"depth: {ladder.model.name}")
         for method, line in data["path"].items():
-            entry = closing(method=method)
-            line.append(longest_path(entry, ladder.model, ladder.holds))
-            data["work"][method].append(sum(as_written(entry, ladder.model, ladder.holds).values()))
+            few, entry = method == "assembly" or count <= serial, closing(method=method)
+            line.append(longest_path(entry, ladder.model, ladder.holds) if few else None)
+            work = sum(as_written(entry, ladder.model, ladder.holds).values()) if few else None
+            data["work"][method].append(work)
     return data

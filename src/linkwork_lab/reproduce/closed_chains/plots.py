@@ -19,7 +19,7 @@ STYLES: Styles = {
 
 def draw(data: dict[str, Any], folder: Path) -> list[Path]:
     """All figures, as PNG and as SVG; times only if they were measured."""
-    pictures = {"depth": _depth(data["depth"], data["depth_of_loops"]["ladder"])}
+    pictures = {"depth": _depth(data["depth"], data["depth_of_loops"])}
     if "times" in data:
         pictures["loops"] = _loops(data["times"]["ladder"])
     return [file for name, picture in pictures.items() for file in save(picture, folder, name)]
@@ -45,9 +45,9 @@ def _depth(trees: dict[str, Any], loops: dict[str, Any]) -> Any:
     for panel, (name, row) in zip(panels, trees.items(), strict=False):
         lines(STYLES, panel, row["links"], row["path"], 1.0, "xy")
         panel.set(title=name, xlabel="links", ylabel="operations on the longest path")
-    lines(STYLES, panels[len(trees)], loops["loops"], loops["path"], 1.0, "xy")
-    panels[len(trees)].set(title="ladder", xlabel="loops", ylabel="operations on the longest path")
+    for panel, name in zip(panels[len(trees) :], ("ladder", "rope ladder"), strict=True):
+        row = loops[name]
+        lines(STYLES, panel, row["loops"], row["path"], 1.0, "xy")
+        panel.set(title=name, xlabel="loops", ylabel="operations on the longest path")
     panels[0].legend(fontsize=7)
-    for panel in panels[len(trees) + 1 :]:
-        panel.axis("off")
     return picture

@@ -26,6 +26,7 @@ from linkwork.engine.trace.tracer import Tracer
 from linkwork.model.assembly import Assembly, Part, assembly_of
 from linkwork.model.loop_walks import groups_of
 from linkwork.model.model import Frame, Model
+from linkwork.model.part_walks import Exit, Joint
 
 LEVELS = Section(("first", "stop"), "level_ints")
 """A row for each level: its first group of parts, and the first that comes after it."""
@@ -48,41 +49,42 @@ between these; where parts of ``square`` and sections of ``ints`` begin.
 """
 
 
-def part_rows(holds: int) -> Section:
-    """A row for each part: its links, parts, and the frames of up to so many holds."""
-    return Section(("body", "on", "one", "two", *(f"hold{k}" for k in range(holds))), _PART_INTS)
+def part_rows(joints: int, holds: int) -> Section:
+    """A row for each part: its first link, parts, the links of up to so many joints, the frames of so many holds."""
+    many = (f"{name}{k}" for name, count in (("joint", joints), ("hold", holds)) for k in range(count))
+    return Section(("body", "one", "two", *many), _PART_INTS)
 
 
 @dataclass(frozen=True)
 class Ports:
-    """The interface of a part: whether it is of a path, which continues behind it, and how many loops are open."""
+    """The interface of a part: how many joints are open before it and behind it, and how many loops."""
 
-    path: bool
-    behind: bool
+    entries: int
+    exits: int
     loops: int
 
 
 @dataclass(frozen=True)
-class Bare:
-    """A bare link: the kind of its body, and whether its path continues."""
+class Names:
+    """The numbers of open joints in a part: of entries, and exits each with its entry."""
 
-    body: int
-    goes_on: bool
+    entries: tuple[int, ...]
+    exits: tuple[Exit, ...]
 
 
 @dataclass(frozen=True)
 class Case:
-    """Parts that do the same. Loops have their numbers in the part, in ``parts`` those of each of its own; kinds are
-    those of the links that matter, and None for others.
+    """Parts that do the same. Joints and loops have their numbers in the part, in ``parts`` those of each of its own,
+    with the kind of a bare link; kinds are those of the links that matter, and None for others.
     """
 
     made: str
     ports: Ports
+    names: Names
     whole: bool
     body: int | None
-    goes_on: bool
-    on: int | None
-    parts: tuple[tuple[Ports, tuple[int, ...], Bare | None], ...]
+    joints: tuple[tuple[int, int | None], ...]
+    parts: tuple[tuple[Ports, Names, tuple[int, ...], int | None], ...]
     holds: tuple[int, ...]
     loops: int
     closed: tuple[int, ...]
@@ -109,9 +111,14 @@ class Levelled:
         return max((len(case.holds) for case in self.cases), default=0)
 
     @property
+    def most_joints(self) -> int:
+        return max((len(case.joints) for case in self.cases), default=0)
+
+    @property
     def size(self) -> int:
         """Roughly the size of its code: blocks of numbers that the parts of each case use."""
-        return sum((2 + case.loops + len(case.closed)) ** 2 for case in self.cases)
+        ends = (max(2, case.ports.entries + case.ports.exits) + max(0, len(case.joints) - 1) for case in self.cases)
+        return sum((n + case.loops + len(case.closed)) ** 2 for n, case in zip(ends, self.cases, strict=True))
 
 
 def levelled(model: Model, frames: Sequence[Frame], kinds: Sequence[int]) -> Levelled:
@@ -129,24 +136,35 @@ def levelled(model: Model, frames: Sequence[Frame], kinds: Sequence[int]) -> Lev
 
 
 def _ports(part: Part) -> Ports:
-    return Ports(part.kind in ("link", "joined"), part.behind, len(part.open))
-
-
-def _bare(part: Part, kinds: Sequence[int]) -> Bare | None:
-    return Bare(kinds[part.body], bool(part.on)) if part.bare else None
+    return Ports(len(part.entries), len(part.exits), len(part.open))
 
 
 def _case(found: Assembly, part: Part, holds: Sequence[int], kinds: Sequence[int]) -> Case:
     local = {loop: k for k, loop in enumerate(part.loops)}
     own = [found.parts[k] for k in part.parts]
+    links = dict.fromkeys((*part.joints, *part.entries, *(link for link, _ in part.exits)))
+    number = {link: k for k, link in enumerate(links)}
+
+    def names(part: Part) -> Names:
+        exits = tuple(Exit(number[link], number[entry]) for link, entry in part.exits)
+        return Names(tuple(number[link] for link in part.entries), exits)
+
     return Case(
         part.kind,
         _ports(part),
+        names(part),
         part is found.parts[-1],
-        kinds[part.body] if part.kind in ("link", "hung") else None,
-        bool(part.on),
-        kinds[part.on] if part.kind == "joined" else None,
-        tuple((_ports(each), tuple(local[loop] for loop in each.open), _bare(each, kinds)) for each in own),
+        kinds[part.body] if part.kind == "link" else None,
+        tuple((number[link], None if part.kind == "link" else kinds[link]) for link in part.joints),
+        tuple(
+            (
+                _ports(each),
+                names(each) if each.entries else Names((), ()),
+                tuple(local[loop] for loop in each.open),
+                kinds[each.body] if each.bare else None,
+            )
+            for each in own
+        ),
         tuple(local[holds[hold]] for hold in part.holds),
         len(part.loops),
         tuple(local[loop] for loop in part.closed),
@@ -161,14 +179,22 @@ class _Part:
     holds: Sequence[_Hold] = ()
     loops: Sequence[int] = ()
 
-    def __init__(self, tree: LevelledTree, index: int, ports: Ports, loops: Sequence[int], bare: Bare | None) -> None:
+    def __init__(
+        self, tree: LevelledTree, index: int, ports: Ports, names: Names, loops: Sequence[int], bare: int | None
+    ) -> None:
         self.tree, self.index = tree, index
         self.kind: tuple[Ports, int | None] = (ports, None)
-        self.path, self.behind, self.open, self.bare = ports.path, ports.behind, loops, bare is not None
+        self.path, self.open, self.bare = bool(names.entries), loops, bare is not None
+        self.entries, self.exits = names.entries, names.exits
         if bare is not None:
             self.made = "link"
-            self.body = tree.node(self.integer("body"), bare.body)
-            self.on = tree.node(self.integer("on"), None) if bare.goes_on else None
+            self.body = tree.node(self.integer("body"), bare)
+            self.joints = self._joints([(exit.joint, None) for exit in names.exits])
+
+    def _joints(self, joints: Sequence[tuple[int, int | None]]) -> list[Joint]:
+        """Joints by their numbers in the part and the kinds of their links."""
+        nodes = [self.tree.node(self.integer(f"joint{k}"), kind) for k, (_, kind) in enumerate(joints)]
+        return [Joint(number, node) for (number, _), node in zip(joints, nodes, strict=True)]
 
     def integer(self, column: str) -> int:
         """The value in a column of its row."""
@@ -182,11 +208,11 @@ class _OwnPart(_Part):
         case = tree.cases[number]
         self.loops, self.closed = range(case.loops), case.closed
         still = [loop for loop in self.loops if loop not in case.closed]
-        super().__init__(tree, index, case.ports, still, None)
+        super().__init__(tree, index, case.ports, case.names, still, None)
         self.kind = (case.ports, number)
         self.made, self.whole = case.made, case.whole
         self.body = tree.node(self.integer("body"), case.body)
-        self.on = tree.node(self.integer("on"), case.on) if case.goes_on else None
+        self.joints = self._joints(case.joints)
         pairs = zip(("one", "two"), case.parts, strict=False)
         self.parts = [_Part(tree, self.integer(column), *part) for column, part in pairs]
         self.holds = [_Hold(loop, tree.frame(self.integer(f"hold{k}"))) for k, loop in enumerate(case.holds)]
@@ -224,7 +250,7 @@ class LevelledTree(RolledTree):
         found: Levelled,
     ) -> None:
         super().__init__(tracer, kinds, width, known)
-        self.cases, self.back, self.part_rows = found.cases, found.back, part_rows(found.most_holds)
+        self.cases, self.back, self.part_rows = found.cases, found.back, part_rows(found.most_joints, found.most_holds)
 
     def all_bodies(self) -> Any:
         return _ALL_BODIES
@@ -289,7 +315,7 @@ def levelled_tables(model: Model, frames: Sequence[Frame], lanes: int) -> tuple[
     kinds, data, rows = body_tables(model, judged=[False] * len(model.bodies))
     of_bodies = rows[1:, BODIES.columns.index("kind")].tolist()
     found = levelled(model, frames, of_bodies)
-    section, levels = part_rows(found.most_holds), []
+    section, levels = part_rows(found.most_joints, found.most_holds), []
     groups: list[tuple[int, list[Part]]] = []
     for level in found.assembly.levels:
         first = len(groups)
@@ -307,7 +333,7 @@ def levelled_tables(model: Model, frames: Sequence[Frame], lanes: int) -> tuple[
             (PART_LANES, [number[part.index] for _, group in groups for part in group]),
             (BODY_GROUPS, [kind for kind, _ in body_groups]),
             (BODY_LANES, [body for _, group in body_groups for body in group]),
-            (section, [_row(found.assembly.parts[index], number, len(section.columns)) for index in order]),
+            (section, [_row(found.assembly.parts[index], number, found) for index in order]),
         ]
     )
     sizes = {
@@ -323,9 +349,10 @@ def levelled_tables(model: Model, frames: Sequence[Frame], lanes: int) -> tuple[
     return Tables(kinds, data.shape[1], np.concatenate([data.ravel(), beyond]), ints, sizes), found
 
 
-def _row(part: Part, number: Mapping[int, int], columns: int) -> list[int]:
-    own = [part.body, part.on, *(number[k] for k in part.parts), *[0] * (2 - len(part.parts)), *part.holds]
-    return own + [0] * (columns - len(own))
+def _row(part: Part, number: Mapping[int, int], found: Levelled) -> list[int]:
+    parts, joints, holds = [number[k] for k in part.parts], part.joints, part.holds
+    columns = (parts, 2), (joints, found.most_joints), (holds, found.most_holds)
+    return [part.body, *(x for own, count in columns for x in (*own, *[0] * (count - len(own))))]
 
 
 def _groups(items: Iterable[Any], key: Callable[[Any], int], lanes: int) -> Iterator[tuple[int, list[Any]]]:

@@ -15,7 +15,7 @@ from linkwork.errors import LinkworkError, LinkworkWarning, SingularError
 from linkwork.late import LateFunction
 from linkwork.model.constraints import Constraint
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
-from linkwork.simulation.rollouts.jobs import Job
+from linkwork.simulation.jobs import Job
 from linkwork.unsolved import unsolved
 
 may_be_active = LateFunction("linkwork.simulation.event_record:may_be_active")

@@ -21,8 +21,8 @@ from linkwork.late import LateFunction
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import allocated
 from linkwork.simulation.parts import rows
-from linkwork.simulation.rollouts.steps import recorded, step_plan
 from linkwork.simulation.step import Step
+from linkwork.simulation.step_plans import recorded, step_plan
 
 if TYPE_CHECKING:
     from linkwork.simulation.step_arguments import StepArguments
