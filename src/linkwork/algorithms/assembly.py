@@ -23,14 +23,13 @@ loops is closed where it is: on a rope ladder a part is a stretch of both ropes,
 
 The motion of the links is assembled beforehand in the same way: X, V over two stretches of a path are X X′, X′ᵀ V + V′.
 Accelerations are those of points, as in ``constraint_force``, which defines c; so linear velocities matter to loops
-alone. The order in which parts meet is chosen so that on any tree the last ones meet after O(log n) steps
-(``model.assembly``). A bare link, without branches, is recomputed where it is needed: that takes less time than storing
-its response.
+alone. Parts meet in an order in which on any tree the last ones do so after O(log n) steps. A bare link, without
+branches, is recomputed where it is needed, which takes less time than storing its response.
 
 Yamane, Nakamura leave parallel computation to future work, and later did it by assembly and disassembly of parts in
-link coordinates of this kind, for trees whose links have few joints; Featherstone's divide-and-conquer algorithm (1999)
-is related. Here a link may have any number of joints: its branches are gathered as inertias, which add up exactly, so
-that no link is split. Every link needs an inertia. K, K_J, rotors and gravity are as in ``virtual_work``.
+link coordinates of this kind, for links with few joints; Featherstone's divide-and-conquer algorithm (1999) is related.
+Here a link has any number of joints: its branches are gathered as inertias, which add up exactly, so no link is split.
+Every link needs an inertia. K, K_J, rotors and gravity are as in ``virtual_work``.
 """
 
 from __future__ import annotations
