@@ -18,8 +18,8 @@ at any number of joints (none, if they are side by side) and loops:
     then      M -= Bᵀ Y⁻¹ B,   z₀ -= Bᵀ Y⁻¹ r
     back      n or λ = -Y⁻¹ (r + B x),   Kᵀ n to the child, -X Kᵀ n to the parent
 
-A path that many loops connect with another is assembled together with it (``model.assembly``), so that each of these
-loops is closed where it is: on a rope ladder a part is a stretch of both ropes, with four ports.
+A path that many loops connect with another is assembled together with it (``model.assembly``), so that these loops are
+closed where they are: on a rope ladder a part is a stretch of both ropes, with four ports.
 
 The motion of the links is assembled beforehand in the same way: X, V over two stretches of a path are X X′, X′ᵀ V + V′.
 Accelerations are those of points, as in ``constraint_force``, which defines c; so linear velocities matter to loops
