@@ -294,9 +294,9 @@ class _Parts:
         """A joint's residual instead of its two ports; a link that carries branches moves as it is told."""
         body, residual, first = joint.body, (JOINT, joint.number), (FIRST, joint.number)
         K, X = self.K[body], self.X[body]
-        W, a = _mobility(answer.block(first, first)), Motion.from_numbers(answer.z[first])
+        W, a = Mobility.from_columns(_motions(answer.block(first, first))), Motion.from_numbers(answer.z[first])
         if last is not None:
-            _, felt = _mobility(answer.block(last, last)).across(X)
+            _, felt = Mobility.from_columns(_motions(answer.block(last, last))).across(X)
             W, a = W + felt, a - X.to_child(Motion.from_numbers(answer.z[last]))
         B: dict[Port, Matrix] = {CARRIER: [K.dot(-X.to_child(unit)) for unit in _UNITS]} if last is None else {}
         for port in answer.z:
@@ -380,10 +380,6 @@ def _ports(part: Part, loops: Sequence[int]) -> list[Port]:
     """The ports of a part while these loops are open."""
     ends = [(LAST, exit.joint) for exit in part.exits]
     return [*([(FIRST, entry) for entry in part.entries] if part.path else [CARRIER]), *loops, *ends]
-
-
-def _mobility(block: Matrix | None) -> Mobility:
-    return Mobility.from_columns(_motions(block))
 
 
 def _motions(block: Matrix | None) -> list[Motion]:
