@@ -86,6 +86,8 @@ def test_levels_limits_and_references_work_on_supports_too() -> None:
     path = MinimumJerk(HERE, THERE, 0.5)
     levels = [Task(lw.Point("trunk", axes="rotation"), pelvis[:3, :3]), Task(HAND, path)]
     law = OperationalSpaceController(MODEL, levels, Posture(Q), constraints=held, limits="scale")
+    lw.jacobian(MODEL, Q, [HAND])  # points and constraints keep their code
+    lw.operational_inertia_inverse(MODEL, Q, [HAND], constraints=held)
     again = pickle.loads(pickle.dumps(law))
     for t in (0.1, 0.3):
         command = law.command(t, Q, V)

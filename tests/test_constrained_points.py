@@ -269,3 +269,23 @@ def test_what_cannot_be_is_refused_by_name() -> None:
         inverse = lw.operational_inertia_inverse(model, q, ["left5"], constraints=held)
         damped = lw.operational_inertia(model, q, ["left5"], constraints=held, damping=0.5)
     assert not inverse.any() and np.allclose(damped, 2.0 * np.eye(6))
+
+
+def test_constraints_that_another_thread_adds_meanwhile_are_no_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of a model's constraints grows while it is searched for constraints of the same kinds."""
+    arm, kind, added = lw.mechanisms.serial_chain(2), lw.Ball.kind, list[lw.Ball]()
+
+    def motion(ball: lw.Ball) -> Array:
+        return lw.constrained_dynamics(arm, [0.1, 0.2], [0.0, 0.0], [0.0, 0.0], [ball], proximal=1e-6)[0]
+
+    def meanwhile(self: lw.Ball) -> object:
+        with monkeypatch.context() as while_adding:
+            while_adding.setattr(lw.Ball, "kind", kind)
+            added.append(lw.Ball("tip"))
+            motion(added[-1])
+        return kind(self)
+
+    with lw.interpreted():
+        first = motion(lw.Ball("tip"))
+        monkeypatch.setattr(lw.Ball, "kind", meanwhile)
+        assert np.array_equal(motion(lw.Ball("tip")), first) and added

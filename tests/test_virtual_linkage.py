@@ -148,6 +148,11 @@ def test_what_no_linkage_can_carry_is_refused_by_name() -> None:
         linkage.wrenches(tensions=[1.0, 2.0])
     with pytest.raises(lw.ArgumentError, match=r"wrenches of 3 grasps must have shape \(..., 3, 6\)"):
         linkage.measured(np.zeros((4, 6)))
+    with pytest.raises(lw.ArgumentError, match=r"do not broadcast: resultant \(5,\), tensions \(4,\)"):
+        linkage.wrenches(np.zeros((5, 6)), np.zeros((4, 3)))
+    stretched = np.tile(np.diag([2.0, 1.0, 1.0, 1.0]), (3, 1, 1))
+    with pytest.raises(lw.ArgumentError, match=r"placements\[0\] is no placement"):
+        VirtualLinkage(stretched)
     with pytest.raises(lw.ArgumentError, match="placements must have shape"):
         VirtualLinkage(np.zeros((3, 2)))
     for wrong in (names, -1, [1, 2, 3]):

@@ -18,19 +18,18 @@ at any number of joints (none, if they are side by side) and loops:
     then      M -= Bᵀ Y⁻¹ B,   z₀ -= Bᵀ Y⁻¹ r
     back      n or λ = -Y⁻¹ (r + B x),   Kᵀ n to the child, -X Kᵀ n to the parent
 
-A path that many loops connect with another is assembled together with it (``model.assembly``), so that each of these
-loops is closed where it is: on a rope ladder a part is a stretch of both ropes, with four ports.
+A path that many loops connect with another is assembled together with it (``model.assembly``), so that these loops are
+closed where they are: on a rope ladder a part is a stretch of both ropes, with four ports.
 
 The motion of the links is assembled beforehand in the same way: X, V over two stretches of a path are X X′, X′ᵀ V + V′.
 Accelerations are those of points, as in ``constraint_force``, which defines c; so linear velocities matter to loops
-alone. The order in which parts meet is chosen so that on any tree the last ones meet after O(log n) steps
-(``model.assembly``). A bare link, without branches, is recomputed where it is needed: that takes less time than storing
-its response.
+alone. Parts meet in an order in which on any tree the last ones do so after O(log n) steps. A bare link, without
+branches, is recomputed where it is needed, which takes less time than storing its response.
 
 Yamane, Nakamura leave parallel computation to future work, and later did it by assembly and disassembly of parts in
-link coordinates of this kind, for trees whose links have few joints; Featherstone's divide-and-conquer algorithm (1999)
-is related. Here a link may have any number of joints: its branches are gathered as inertias, which add up exactly, so
-that no link is split. Every link needs an inertia. K, K_J, rotors and gravity are as in ``virtual_work``.
+link coordinates of this kind, for links with few joints; Featherstone's divide-and-conquer algorithm (1999) is related.
+Here a link has any number of joints: its branches are gathered as inertias, which add up exactly, so no link is split.
+Every link needs an inertia. K, K_J, rotors and gravity are as in ``virtual_work``.
 """
 
 from __future__ import annotations
@@ -295,9 +294,9 @@ class _Parts:
         """A joint's residual instead of its two ports; a link that carries branches moves as it is told."""
         body, residual, first = joint.body, (JOINT, joint.number), (FIRST, joint.number)
         K, X = self.K[body], self.X[body]
-        W, a = _mobility(answer.block(first, first)), Motion.from_numbers(answer.z[first])
+        W, a = Mobility.from_columns(_motions(answer.block(first, first))), Motion.from_numbers(answer.z[first])
         if last is not None:
-            _, felt = _mobility(answer.block(last, last)).across(X)
+            _, felt = Mobility.from_columns(_motions(answer.block(last, last))).across(X)
             W, a = W + felt, a - X.to_child(Motion.from_numbers(answer.z[last]))
         B: dict[Port, Matrix] = {CARRIER: [K.dot(-X.to_child(unit)) for unit in _UNITS]} if last is None else {}
         for port in answer.z:
@@ -381,10 +380,6 @@ def _ports(part: Part, loops: Sequence[int]) -> list[Port]:
     """The ports of a part while these loops are open."""
     ends = [(LAST, exit.joint) for exit in part.exits]
     return [*([(FIRST, entry) for entry in part.entries] if part.path else [CARRIER]), *loops, *ends]
-
-
-def _mobility(block: Matrix | None) -> Mobility:
-    return Mobility.from_columns(_motions(block))
 
 
 def _motions(block: Matrix | None) -> list[Motion]:

@@ -22,7 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import finite_array, is_listed, memory_for
+from linkwork.batches import broadcast
 from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.pose_errors import as_placements
 from linkwork.errors import ArgumentError, shown
 from linkwork.spatial.small_matrices import skew, times
 
@@ -73,6 +75,8 @@ class VirtualLinkage:
         given = finite_array("placements", placements)
         if given.shape[1:] not in ((3,), (4, 4)):
             raise ArgumentError(f"placements must have shape (m, 4, 4) or (m, 3), not {given.shape}")
+        if given.ndim == 3:
+            as_placements("placements", given)
         count = len(given)
         if not is_listed(names) or len(names) not in (0, count) or not all(isinstance(name, str) for name in names):
             raise ArgumentError(f"names must be those of {count} grasps, not {shown(names)}")
@@ -120,7 +124,7 @@ class VirtualLinkage:
         for name, value, shape in given:
             array = np.zeros(shape) if value is None else self._shaped(name, value, shape)
             parts.append(array.reshape(*array.shape[: array.ndim - len(shape)], prod(shape)))
-        leading = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
+        leading = broadcast([name for name, *_ in given], [part.shape[:-1] for part in parts])
         with memory_for("wrenches", (*leading, m, 6)):
             numbers = np.concatenate([np.broadcast_to(part, (*leading, part.shape[-1])) for part in parts], axis=-1)
             return times(self.inverse, numbers).reshape(*leading, m, 6)
@@ -162,7 +166,7 @@ class VirtualLinkage:
         good = all(
             isinstance(pair, list | tuple)
             and len(pair) == 2
-            and all(type(k) is int and 0 <= k < count for k in pair)
+            and all(isinstance(k, int | np.integer) and type(k) is not bool and 0 <= k < count for k in pair)
             and pair[0] != pair[1]
             for pair in pairs
         )

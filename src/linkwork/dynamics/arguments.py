@@ -108,6 +108,9 @@ class PointSet:
     answers: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
     """Cached answers about these points (``dynamics.at_points``)."""
 
+    def __reduce__(self) -> tuple[object, ...]:  # caches hold code, which stays here
+        return PointSet, (self.model, self.frames, self.offsets, self.points)
+
     @cached_property
     def method(self) -> str:
         """The method for Λ⁻¹ with the fewest operations."""

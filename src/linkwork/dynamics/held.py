@@ -224,6 +224,9 @@ class HeldBy:
         self._settings: dict[tuple[float | None, float], Array] = {}
         self._answers: dict[int, tuple[PointSet, dict[Any, Any]]] = {}
 
+    def __reduce__(self) -> tuple[object, ...]:  # caches hold code, and know points by their places in memory
+        return held_by, (self.model, self.constraints)
+
     def _check_idle(self) -> None:
         """Raise an error for a constraint between two frames of one body: no joint moves them relative to each other,
         so its force would be undetermined.
@@ -342,7 +345,9 @@ def held_by(model: Model, constraints: Sequence[Constraint] | Constraint) -> Hel
     if found is not None:
         return found
     found = HeldBy(model, listed)
-    for other in known.values():  # constraints that differ only in held placements share compiled code
+    for other in list(
+        known.values()
+    ):  # other threads may add some; constraints that differ only in held placements share compiled code
         if [c.kind() for c in other.constraints] == [c.kind() for c in listed]:
             found.laws = other.laws
     if len(known) >= 200:  # constraints that are created for each call

@@ -279,7 +279,7 @@ def touching(
     problem: Touching | None = laws.get(key)
     if problem is None:
         made = Touching(model, listed, limits, friction, tuple(constraints))
-        alike = [one for one in laws.values() if isinstance(one, Touching) and one.digest == made.digest]
+        alike = [one for one in list(laws.values()) if isinstance(one, Touching) and one.digest == made.digest]
         if alike:
             made._laws = alike[0]._laws
         if len(laws) >= 1000:  # contacts that are created for each call
