@@ -347,13 +347,14 @@ def test_a_step_in_webassembly_is_repeated(tmp_path: Path) -> None:
     model = arm()
     lw.export("step", tmp_path, "wasm", model=model, dt=DT, name="f")
     (tmp_path / "go.mjs").write_text(
-        'import { load } from "./f.js";\nconst f = await load();\nf.arrays.q.set([0.1, 0.2, 0.3]);\n'
+        'import { load } from "./f.js";\nconst f = await load();\n'
+        "f.arrays.q.set([0.1, 0.2, 0.3]);\nf.arrays.v.set([1, -2, 3]);\n"
         "const status = f.run(25);\nf.arrays.q[0] = f.arrays.q[0];\n"
         "console.log(JSON.stringify([status, [...f.arrays.q], f.status(1)]));\n"
         "try { f.f([1], [0, 0, 0], [0, 0], [0, 0, 0]); } catch (error) { console.log(error.message); }\n"
     )
     numbers, error = said(["node", "go.mjs"], tmp_path).splitlines()
-    rolled = lw.rollout(model, [0.1, 0.2, 0.3], np.zeros(3), dt=DT, steps=25)
+    rolled = lw.rollout(model, [0.1, 0.2, 0.3], [1, -2, 3], dt=DT, steps=25)
     assert json.loads(numbers) == [
         0,
         rolled.q[-1].tolist(),
