@@ -24,6 +24,7 @@ from linkwork.engine.mode import current_form
 from linkwork.engine.plans.costs import within
 from linkwork.errors import ArgumentError, LinkworkError, TracingError
 from linkwork.simulation.jobs import Job
+from linkwork.simulation.rollouts.gradients import form_of_derivatives
 from linkwork.simulation.rollouts.kernel_chain import chain_of, is_a_chain
 from linkwork.simulation.rollouts.recall import NOTHING, Code
 from linkwork.simulation.rollouts.tangent_steps import along, by_tangents
@@ -72,7 +73,8 @@ def _kernel(
     if key not in memo:
         whole = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **shapes, **direction}
         try:
-            memo[key] = compiled(name, text, whole)
+            with form_of_derivatives(job.step):
+                memo[key] = compiled(name, text, whole)
         except TracingError as error:
             if isinstance(error.__cause__, ZeroDivisionError):  # in every state
                 _say_why(job, 0)

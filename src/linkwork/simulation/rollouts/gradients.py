@@ -7,6 +7,7 @@ kernel, for all trajectories at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import ceil, inf, nan, prod, sqrt
 from typing import TYPE_CHECKING, Any
@@ -20,12 +21,13 @@ from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.compiling import compiled
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.code import fingerprint
+from linkwork.engine.plans.costs import looped
 from linkwork.engine.run.threads import get_threads
 from linkwork.engine.trace.differentiate import pulled
 from linkwork.engine.trace.replay import replay
 from linkwork.engine.trace.specialise import specialise
 from linkwork.errors import ArgumentError
-from linkwork.model.memo import kept_with_model
+from linkwork.model.memo import kept_with_model, requesting
 from linkwork.model.model import Model
 from linkwork.simulation.step import Step
 from linkwork.simulation.step_plans import state_of
@@ -183,6 +185,15 @@ def _backward(job: Job) -> CompiledFunction:
     return found
 
 
+def form_of_derivatives(step: Step) -> AbstractContextManager[None]:
+    """The form that derivatives of a step are traced in. Those of coupled joints that stop or stick are of straight
+    code, however long: in code with loops their couplings are rows like others, and where redundant forces hold such
+    joints, derivatives along the couplings lose digits.
+    """
+    coupled = bool(step.joints) and step.together is not None and not looped(step.model)
+    return requesting("specialised") if coupled else nullcontext()
+
+
 def _made_backward(model: Model, step: Step, shapes: Mapping[str, Shape]) -> CompiledFunction:
     arguments = {**state_of(step), **shapes}
 
@@ -205,7 +216,8 @@ def _made_backward(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Com
         return (in_tangent_space(own[0], gradient[0]), by_v, *rest.values())
 
     whole = {**arguments, "w_q": (model.nv,), "w_v": (model.nv,), "w_cost": ()}
-    return compiled(f"a step of {model.name!r} backward", text, whole)
+    with form_of_derivatives(step):
+        return compiled(f"a step of {model.name!r} backward", text, whole)
 
 
 def _shaped(values: list[Any], shape: Shape) -> Any:
