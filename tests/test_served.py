@@ -228,18 +228,20 @@ LIBRARY = os.path.dirname(lw.__file__)
 
 
 def calls_in_python(call: Callable[[], Any]) -> list[str]:
-    """The functions of the library that run while a call lasts."""
+    """The functions of the library that run while a call lasts; not those of a garbage collection."""
     found: list[str] = []
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and frame.f_code.co_filename.startswith(LIBRARY):
             found.append(frame.f_code.co_name)
 
+    gc.disable()
     sys.setprofile(note)
     try:
         call()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return found
 
 
